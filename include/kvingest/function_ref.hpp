@@ -1,0 +1,33 @@
+// kvingest/function_ref.hpp -- a borrowed callable: two words, no allocation, one indirect call.
+//
+// Lifetime: refers to the callable it was made from; use it as a parameter only, never store it.
+#pragma once
+
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+namespace kvingest {
+
+template <class Signature>
+class FunctionRef;
+
+template <class R, class... Args>
+class FunctionRef<R(Args...)> {
+ public:
+  template <class F>
+    requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> && std::is_invocable_r_v<R, F&, Args...>)
+  FunctionRef(F&& callable) noexcept  // NOLINT(google-explicit-constructor): lambdas are passed as arguments
+      : object_(const_cast<void*>(static_cast<const void*>(std::addressof(callable)))),
+        call_([](void* object, Args... args) -> R {
+          return (*static_cast<std::remove_reference_t<F>*>(object))(std::forward<Args>(args)...);
+        }) {}
+
+  R operator()(Args... args) const { return call_(object_, std::forward<Args>(args)...); }
+
+ private:
+  void* object_;
+  R (*call_)(void*, Args...);
+};
+
+}  // namespace kvingest

@@ -1,0 +1,11 @@
+// engine_rows.hpp -- the row that each engine's folder defines. A build without an engine links its `missing` row,
+// which has the same name and says what to install.
+#pragma once
+
+#include "kvingest/engine.hpp"
+
+namespace kvingest {
+
+extern constinit const Engine kNullEngine;
+
+}  // namespace kvingest
