@@ -1,0 +1,92 @@
+// kvingest/ingest.hpp -- where the network and the committer meet.
+//
+// A feed worker cuts bytes into messages, messages into records, and hands what one connection gave in one turn to the
+// committer as a Parcel. The committer judges it, numbers it, writes it together with its source's progress in one
+// atomic batch, and gives the same parcel back with the answer in it, so that its memory is used again.
+//
+// Threads:  a parcel belongs to one thread at a time: the worker, then the committer, then the worker again.
+// Lifetime: an Inbox outlives every parcel that names it; the service stops the committer before the workers.
+// Errors:   the outcome is in the parcel. Parcels of one connection come back in the order they were handed over.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kvingest/ledger.hpp"
+#include "kvingest/store.hpp"
+#include "kvingest/write_batch.hpp"
+
+namespace kvingest {
+
+struct Parcel;
+
+/// A worker's side: takes parcels back.
+class Inbox {
+ public:
+  virtual ~Inbox() = default;
+  /// Called on the committer's thread with parcels this worker handed over, answered; must not block.
+  virtual void deliver(std::vector<std::unique_ptr<Parcel>> answered) = 0;
+  /// The queue's byte budget has room again after ParcelSink::has_room() said no to this worker.
+  virtual void room() = 0;
+};
+
+/// Who sent a parcel. Shared by the connection and its parcels that are under way; constant once they exist.
+struct Origin {
+  std::string peer;              ///< "127.0.0.1:40123", for rejects and logs.
+  std::string source;            ///< Name of the source, "@" for unnamed connections.
+  std::uint64_t epoch = 0;       ///< Of a named source: rises with each hello; an older one's parcels are dropped.
+  std::uint64_t connection = 0;  ///< The worker's own number for the connection.
+  Inbox* inbox = nullptr;        ///< Never null.
+};
+
+struct Parcel {
+  enum class Outcome : std::uint8_t {
+    pending,    ///< Not answered yet.
+    committed,  ///< In the store at `level`.
+    dropped,    ///< Nothing of it was new: counted as duplicate.
+    failed,     ///< The store has failed; whether it holds the parcel is unknown.
+  };
+
+  // What the worker says.
+  std::shared_ptr<const Origin> origin;
+  WriteBatch batch;  ///< Records without numbers.
+  std::vector<RejectRecord> rejects;
+  Tally tally;                   ///< Of the messages in here; duplicate is the committer's.
+  std::uint64_t first_line = 0;  ///< Number of the first message in its connection or source.
+  std::uint64_t bytes = 0;       ///< Taken from the socket for it.
+  bool sync = false;             ///< All up to here must be on disk before it comes back.
+
+  // What the committer answers.
+  Outcome outcome = Outcome::pending;
+  std::uint64_t on_disk_seq = 0;  ///< The store's last number on disk.
+  Durability level = Durability::memory;
+
+  [[nodiscard]] bool empty() const noexcept { return tally.received == 0 && !sync; }
+  /// What it costs the queue's budget.
+  [[nodiscard]] std::size_t memory_bytes() const noexcept;
+  void clear() noexcept;
+};
+
+/// The committer's side, as workers see it.
+class ParcelSink {
+ public:
+  virtual ~ParcelSink() = default;
+
+  /// Takes a parcel. Where the level needs no sync and nothing waits, it is written on the spot and comes back
+  /// answered; else null is returned and it comes back through its inbox.
+  virtual std::unique_ptr<Parcel> submit(std::unique_ptr<Parcel> parcel) = 0;
+
+  /// Whether a worker may read more. After a no, `inbox` is told when there is room.
+  virtual bool has_room(Inbox& inbox) = 0;
+
+  /// Of memory engines: nothing is ever on disk, and a sync answers at once.
+  [[nodiscard]] virtual bool persistent() const noexcept = 0;
+
+  /// Counts messages and bytes as they are cut; called by workers while a parcel grows.
+  virtual void count_received(std::uint64_t messages, std::uint64_t bytes) noexcept = 0;
+};
+
+}  // namespace kvingest

@@ -1,0 +1,147 @@
+#include "kvingest/ledger.hpp"
+
+#include <initializer_list>
+
+#include "kvingest/codec/fixed.hpp"
+#include "kvingest/codec/varint.hpp"
+
+namespace kvingest {
+namespace {
+
+constexpr char kFormat = 1;
+
+void append_u64(std::string& to, std::uint64_t value) {
+  char bytes[8];
+  codec::put_fixed(bytes, value);
+  to.append(bytes, sizeof bytes);
+}
+
+void append_text(std::string& to, std::string_view text) {
+  char length[codec::kVarint64BytesMax];
+  to.append(length, static_cast<std::size_t>(codec::put_varint(length, text.size()) - length)).append(text);
+}
+
+std::string encode_numbers(std::initializer_list<std::uint64_t> numbers) {
+  std::string bytes(1, kFormat);
+  for (const std::uint64_t number : numbers) append_u64(bytes, number);
+  return bytes;
+}
+
+/// Takes values from the front of an encoded entry; after the first that is not there, everything reads as empty.
+class Decoder {
+ public:
+  explicit Decoder(std::string_view bytes) : bytes_(bytes) {
+    ok_ = !bytes_.empty() && bytes_.front() == kFormat;
+    if (ok_) bytes_.remove_prefix(1);
+  }
+
+  std::uint64_t u64() {
+    if (!ok_ || bytes_.size() < 8) return ok_ = false, 0;
+    const auto value = codec::get_fixed<std::uint64_t>(bytes_.data());
+    bytes_.remove_prefix(8);
+    return value;
+  }
+  std::string text() {
+    std::uint64_t length = 0;
+    const char* end = bytes_.data() + bytes_.size();
+    const char* at = ok_ ? codec::get_varint(bytes_.data(), end, length) : nullptr;
+    if (at == nullptr || length > static_cast<std::uint64_t>(end - at)) return ok_ = false, std::string();
+    std::string value(at, length);
+    bytes_.remove_prefix(static_cast<std::size_t>(at - bytes_.data()) + length);
+    return value;
+  }
+  /// Whether everything was there and nothing is left over.
+  [[nodiscard]] bool whole() const { return ok_ && bytes_.empty(); }
+
+ private:
+  std::string_view bytes_;
+  bool ok_;
+};
+
+}  // namespace
+
+Tally& Tally::operator+=(const Tally& other) noexcept {
+  received += other.received;
+  stored += other.stored;
+  rejected += other.rejected;
+  blank += other.blank;
+  duplicate += other.duplicate;
+  return *this;
+}
+
+std::string SourceRecord::encode() const {
+  return encode_numbers({line, total.received, total.stored, total.rejected, total.blank, total.duplicate});
+}
+
+Result<SourceRecord> SourceRecord::decode(std::string_view bytes) {
+  Decoder in(bytes);
+  SourceRecord record;
+  record.line = in.u64();
+  record.total.received = in.u64();
+  record.total.stored = in.u64();
+  record.total.rejected = in.u64();
+  record.total.blank = in.u64();
+  record.total.duplicate = in.u64();
+  if (!in.whole())
+    return fail(Code::corrupt, "meta {}: {} bytes that are no source record", kMetaSources, bytes.size());
+  return record;
+}
+
+std::string RejectTotals::encode() const {
+  return encode_numbers({last_number, kept_bytes, unkept});
+}
+
+Result<RejectTotals> RejectTotals::decode(std::string_view bytes) {
+  Decoder in(bytes);
+  RejectTotals totals;
+  totals.last_number = in.u64();
+  totals.kept_bytes = in.u64();
+  totals.unkept = in.u64();
+  if (!in.whole()) return fail(Code::corrupt, "meta {}: {} bytes that are no totals", kMetaRejectTotals, bytes.size());
+  return totals;
+}
+
+std::string RejectRecord::encode() const {
+  std::string to = encode_numbers({line, offset, length, checksum});
+  for (const std::string* text : {&peer, &source, &reason, &detail, &bytes}) append_text(to, *text);
+  return to;
+}
+
+Result<RejectRecord> RejectRecord::decode(std::string_view encoded) {
+  Decoder in(encoded);
+  RejectRecord record;
+  record.line = in.u64();
+  record.offset = in.u64();
+  record.length = in.u64();
+  record.checksum = in.u64();
+  record.peer = in.text();
+  record.source = in.text();
+  record.reason = in.text();
+  record.detail = in.text();
+  record.bytes = in.text();
+  if (!in.whole()) return fail(Code::corrupt, "meta {}: {} bytes that are no reject", kMetaRejects, encoded.size());
+  return record;
+}
+
+std::string source_key(std::string_view name) {
+  return std::string(kMetaSources).append(name);
+}
+
+std::string reject_key(std::uint64_t number) {
+  char digits[8];
+  codec::put_ordered(digits, number);
+  return std::string(kMetaRejects).append(digits, sizeof digits);
+}
+
+std::string encode_seq(std::uint64_t seq) {
+  return encode_numbers({seq});
+}
+
+Result<std::uint64_t> decode_seq(std::string_view bytes) {
+  Decoder in(bytes);
+  const std::uint64_t seq = in.u64();
+  if (!in.whole()) return fail(Code::corrupt, "meta {}: {} bytes that are no number", kMetaSeq, bytes.size());
+  return seq;
+}
+
+}  // namespace kvingest
