@@ -1,0 +1,206 @@
+#include "tests/support/posix_fault.hpp"
+
+#include <cerrno>
+#include <stdexcept>
+
+namespace kvingest::test {
+namespace {
+
+PosixFault* g_fault = nullptr;
+
+std::size_t index_of(PosixFault::Call call) {
+  return static_cast<std::size_t>(call);
+}
+
+bool is_transfer(PosixFault::Call call) {
+  using Call = PosixFault::Call;
+  return call == Call::pread || call == Call::pwrite || call == Call::pwritev || call == Call::write;
+}
+
+}  // namespace
+
+/// The functions of the table: each asks the PosixFault whether it is to fail, and else makes the real call.
+struct FaultTable {
+  using Call = PosixFault::Call;
+
+  template <class Result, class Make>
+  static Result make(Call call, Result failed, Make&& real) {
+    const std::lock_guard lock(g_fault->mutex_);
+    if (const int error = g_fault->enter(call); error != 0) {
+      errno = error;
+      return failed;
+    }
+    return real(Posix::real());
+  }
+
+  static int open(const char* path, int flags, mode_t mode) {
+    return make(Call::open, -1, [&](const Posix& real) { return real.open(path, flags, mode); });
+  }
+  static int close(int fd) {
+    return make(Call::close, -1, [&](const Posix& real) { return real.close(fd); });
+  }
+  static ssize_t pread(int fd, void* to, std::size_t bytes, off_t offset) {
+    return make(Call::pread, ssize_t{-1},
+                [&](const Posix& real) { return real.pread(fd, to, g_fault->shortened(bytes), offset); });
+  }
+  static ssize_t pwrite(int fd, const void* from, std::size_t bytes, off_t offset) {
+    return make(Call::pwrite, ssize_t{-1},
+                [&](const Posix& real) { return real.pwrite(fd, from, g_fault->shortened(bytes), offset); });
+  }
+  static ssize_t pwritev(int fd, const iovec* parts, int count, off_t offset) {
+    return make(Call::pwritev, ssize_t{-1}, [&](const Posix& real) {
+      if (g_fault->transfer_max_ == 0) return real.pwritev(fd, parts, count, offset);
+      return real.pwrite(fd, parts->iov_base, g_fault->shortened(parts->iov_len), offset);
+    });
+  }
+  static ssize_t write(int fd, const void* from, std::size_t bytes) {
+    return make(Call::write, ssize_t{-1},
+                [&](const Posix& real) { return real.write(fd, from, g_fault->shortened(bytes)); });
+  }
+  static off_t lseek(int fd, off_t offset, int whence) {
+    return make(Call::lseek, off_t{-1}, [&](const Posix& real) { return real.lseek(fd, offset, whence); });
+  }
+  static int fdatasync(int fd) {
+    return make(Call::fdatasync, -1, [&](const Posix& real) { return real.fdatasync(fd); });
+  }
+  static int fsync(int fd) {
+    return make(Call::fsync, -1, [&](const Posix& real) { return real.fsync(fd); });
+  }
+  static int ftruncate(int fd, off_t bytes) {
+    return make(Call::ftruncate, -1, [&](const Posix& real) { return real.ftruncate(fd, bytes); });
+  }
+  static int fallocate(int fd, int mode, off_t offset, off_t bytes) {
+    return make(Call::fallocate, -1, [&](const Posix& real) { return real.fallocate(fd, mode, offset, bytes); });
+  }
+  static int fstat(int fd, struct stat* to) {
+    return make(Call::fstat, -1, [&](const Posix& real) { return real.fstat(fd, to); });
+  }
+  static int rename(const char* from, const char* to) {
+    return make(Call::rename, -1, [&](const Posix& real) { return real.rename(from, to); });
+  }
+  static int unlink(const char* path) {
+    return make(Call::unlink, -1, [&](const Posix& real) { return real.unlink(path); });
+  }
+  static void* mmap(void* address, std::size_t bytes, int protection, int flags, int fd, off_t offset) {
+    void* const failed = reinterpret_cast<void*>(-1);  // MAP_FAILED
+    return make(Call::mmap, failed,
+                [&](const Posix& real) { return real.mmap(address, bytes, protection, flags, fd, offset); });
+  }
+  static int munmap(void* address, std::size_t bytes) {
+    return make(Call::munmap, -1, [&](const Posix& real) { return real.munmap(address, bytes); });
+  }
+
+  static constexpr Posix kTable{
+      .open = open,
+      .close = close,
+      .pread = pread,
+      .pwrite = pwrite,
+      .pwritev = pwritev,
+      .write = write,
+      .lseek = lseek,
+      .fdatasync = fdatasync,
+      .fsync = fsync,
+      .ftruncate = ftruncate,
+      .fallocate = fallocate,
+      .fstat = fstat,
+      .rename = rename,
+      .unlink = unlink,
+      .mmap = mmap,
+      .munmap = munmap,
+  };
+};
+
+PosixFault::PosixFault() {
+  if (g_fault != nullptr) throw std::logic_error("one PosixFault at a time");
+  g_fault = this;
+}
+
+PosixFault::~PosixFault() {
+  g_fault = nullptr;
+}
+
+const Posix& PosixFault::table() const noexcept {
+  return FaultTable::kTable;
+}
+
+int PosixFault::enter(Call call) {
+  const std::size_t index = index_of(call);
+  ++counts_[index];
+  if (tracing_) trace_.push_back(call);
+  if (fail_next_[index] > 0) {
+    --fail_next_[index];
+    has_failed_ = true;
+    return fail_next_error_[index];
+  }
+  if (can_fail(call)) {
+    ++failable_;
+    if (fail_at_ != 0 && (failable_ == fail_at_ || (fail_all_later_ && failable_ > fail_at_))) {
+      has_failed_ = true;
+      return fail_error_;
+    }
+  }
+  if (transfer_max_ != 0 && is_transfer(call)) {
+    interrupt_ = !interrupt_;
+    if (interrupt_) return EINTR;
+  }
+  return 0;
+}
+
+std::size_t PosixFault::shortened(std::size_t bytes) const noexcept {
+  return transfer_max_ == 0 ? bytes : std::min(bytes, transfer_max_);
+}
+
+std::uint64_t PosixFault::count(Call call) const {
+  const std::lock_guard lock(mutex_);
+  return counts_[index_of(call)];
+}
+
+std::uint64_t PosixFault::count() const {
+  const std::lock_guard lock(mutex_);
+  return failable_;
+}
+
+void PosixFault::start_trace() {
+  const std::lock_guard lock(mutex_);
+  tracing_ = true;
+  trace_.clear();
+}
+
+std::vector<PosixFault::Call> PosixFault::trace() const {
+  const std::lock_guard lock(mutex_);
+  return trace_;
+}
+
+void PosixFault::fail_nth(std::uint64_t n, int error, bool all_later) {
+  const std::lock_guard lock(mutex_);
+  fail_at_ = failable_ + n;
+  fail_error_ = error;
+  fail_all_later_ = all_later;
+  has_failed_ = false;
+}
+
+void PosixFault::fail_next(Call call, int error, std::uint64_t times) {
+  const std::lock_guard lock(mutex_);
+  fail_next_[index_of(call)] = times;
+  fail_next_error_[index_of(call)] = error;
+  has_failed_ = false;
+}
+
+bool PosixFault::has_failed() const {
+  const std::lock_guard lock(mutex_);
+  return has_failed_;
+}
+
+void PosixFault::shorten(std::size_t bytes_max) {
+  const std::lock_guard lock(mutex_);
+  transfer_max_ = bytes_max;
+}
+
+void PosixFault::heal() {
+  const std::lock_guard lock(mutex_);
+  fail_at_ = 0;
+  fail_next_ = {};
+  transfer_max_ = 0;
+}
+
+}  // namespace kvingest::test

@@ -1,0 +1,32 @@
+// strace.hpp -- watches, delays or fails the system calls of a program under test.
+//
+// Threads and errors: as in process.hpp. See strace_missing() in skip.hpp.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/support/process.hpp"
+
+namespace kvingest::test {
+
+/// Attached to a running process, all of its threads, until detached or destroyed.
+class Strace {
+ public:
+  /// `what` are strace's arguments: {"-e", "trace=fdatasync", "-e", "inject=fdatasync:error=EIO"}. Returns once
+  /// attached.
+  Strace(pid_t pid, std::vector<std::string> what);
+
+  /// Detaches and returns the calls seen, one a line.
+  std::vector<std::string> detach();
+
+ private:
+  TempDir temp_;
+  Process process_;
+};
+
+/// The start of a command line that runs the rest of it under strace, in the place of the command itself: pid and exit
+/// code are the program's.
+[[nodiscard]] std::vector<std::string> strace_command(const std::string& output, std::vector<std::string> what);
+
+}  // namespace kvingest::test
