@@ -1,0 +1,92 @@
+// sorted_map.hpp -- std::map and absl::btree_map as containers of a VersionedIndex, which says what it asks of one.
+//
+// Threads: like the map: one writer, or any number of readers.
+// Lifetime: a cursor and the key it shows die with the next change.
+#pragma once
+
+#include <cstddef>
+#include <iterator>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace kvingest {
+
+/// `Map` orders std::string keys with a transparent std::less<>.
+template <class Map>
+class SortedMap {
+ public:
+  using Place = typename Map::mapped_type;
+
+  class Cursor {
+   public:
+    Cursor(const Map& map, typename Map::const_iterator at) : map_(&map), at_(at) {}
+    [[nodiscard]] bool valid() const { return at_ != map_->end(); }
+    [[nodiscard]] std::string_view key() const { return at_->first; }
+    [[nodiscard]] const Place& place() const { return at_->second; }
+    void next() { ++at_; }
+    void previous() { at_ = at_ == map_->begin() ? map_->end() : std::prev(at_); }
+
+   private:
+    const Map* map_;
+    typename Map::const_iterator at_;
+  };
+
+  [[nodiscard]] std::size_t size() const { return map_.size(); }
+  [[nodiscard]] std::optional<Place> find(std::string_view key) const {
+    const auto at = map_.find(key);
+    return at == map_.end() ? std::nullopt : std::optional<Place>(at->second);
+  }
+  [[nodiscard]] Cursor seek(std::string_view key) const { return {map_, map_.lower_bound(key)}; }
+  [[nodiscard]] Cursor first() const { return {map_, map_.begin()}; }
+  [[nodiscard]] Cursor last() const { return {map_, map_.empty() ? map_.end() : std::prev(map_.end())}; }
+
+  std::optional<Place> put(std::string_view key, Place place) {
+    auto at = map_.end();
+    if (!map_.empty() && std::prev(at)->first >= key) {  // Keys that arrive in order need no search.
+      at = map_.lower_bound(key);
+      if (at->first == key) return std::exchange(at->second, std::move(place));
+    }
+    map_.emplace_hint(at, key, std::move(place));
+    return std::nullopt;
+  }
+
+  std::optional<Place> erase(std::string_view key) {
+    const auto at = map_.find(key);
+    if (at == map_.end()) return std::nullopt;
+    std::optional<Place> place = std::move(at->second);
+    map_.erase(at);
+    return place;
+  }
+
+ private:
+  Map map_;
+};
+
+/// The first entry behind `key`.
+template <class Tree>
+[[nodiscard]] typename Tree::Cursor seek_above(const Tree& tree, std::string_view key) {
+  auto cursor = tree.seek(key);
+  if (cursor.valid() && cursor.key() == key) cursor.next();
+  return cursor;
+}
+
+/// The last entry before `key`.
+template <class Tree>
+[[nodiscard]] typename Tree::Cursor seek_below(const Tree& tree, std::string_view key) {
+  auto cursor = tree.seek(key);
+  if (!cursor.valid()) return tree.last();
+  cursor.previous();
+  return cursor;
+}
+
+/// The last entry up to and with `key`.
+template <class Tree>
+[[nodiscard]] typename Tree::Cursor seek_at_most(const Tree& tree, std::string_view key) {
+  auto cursor = tree.seek(key);
+  if (!cursor.valid()) return tree.last();
+  if (cursor.key() != key) cursor.previous();
+  return cursor;
+}
+
+}  // namespace kvingest
