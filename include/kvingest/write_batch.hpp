@@ -49,8 +49,12 @@ class WriteBatch {
   /// Puts `value` under the number that number() will give it. Such neighbours share one run.
   void put_next(std::string_view value);
 
-  /// Puts `value` under a key whose 20 bytes at each of `holes` are to become the decimal digits of its number.
+  /// Puts `value` under a key whose 20 bytes at each of `holes` are to become the decimal digits of its number. Holes
+  /// count from the key's first byte; the value follows the key, and may have holes, too.
   void put_with_number(std::string_view key, const std::vector<std::uint32_t>& holes, std::string_view value);
+
+  /// put_next() of a value with such holes, which count from its first byte.
+  void put_next_with_number(const std::vector<std::uint32_t>& holes, std::string_view value);
 
   /// Gives every put the next number, in order: the first gets `first`. Returns the number after the last one.
   /// May be called again with another number, until the batch is written.

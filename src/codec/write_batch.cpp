@@ -56,6 +56,12 @@ void WriteBatch::put_with_number(std::string_view key, const std::vector<std::ui
   for (const std::uint32_t hole : holes) holes_.push_back({key_at + hole, puts_ - 1, true});
 }
 
+void WriteBatch::put_next_with_number(const std::vector<std::uint32_t>& holes, std::string_view value) {
+  put_next(value);
+  const std::size_t value_at = bytes_.size() - value.size();
+  for (const std::uint32_t hole : holes) holes_.push_back({value_at + hole, puts_ - 1, true});
+}
+
 std::uint64_t WriteBatch::number(std::uint64_t first) {
   for (const Hole& hole : holes_) {
     char* at = bytes_.data() + hole.offset;
