@@ -27,6 +27,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kvingest/codec/byte_buffer.hpp"
 #include "kvingest/codec/fixed.hpp"
 #include "kvingest/codec/varint.hpp"
 #include "kvingest/limits.hpp"
@@ -71,7 +72,7 @@ class WriteBatch {
   [[nodiscard]] std::uint64_t puts() const noexcept { return puts_; }
   [[nodiscard]] bool empty() const noexcept { return bytes_.empty(); }
   /// The encoded form, as described above.
-  [[nodiscard]] std::string_view bytes() const noexcept { return bytes_; }
+  [[nodiscard]] std::string_view bytes() const noexcept { return bytes_.view(); }
   /// Why no store may take this batch: the first key or value beyond its limit, or the whole too large.
   [[nodiscard]] Result<void> check() const;
 
@@ -88,9 +89,10 @@ class WriteBatch {
   void append_put(Kind kind, std::string_view key, std::string_view value);
   void append_erase(Kind kind, std::string_view key);
   void open_run();
+  void append_long(std::string_view value);
   void check_key(std::string_view key);
 
-  std::string bytes_;
+  codec::ByteBuffer bytes_;
   std::vector<Hole> holes_;
   std::uint64_t puts_ = 0;
   std::size_t run_ = kNoRun;  // Offset of the run that put_next() may extend.
@@ -182,18 +184,12 @@ Result<void> for_each_operation(std::string_view batch, Apply&& apply) {
 
 inline void WriteBatch::put_next(std::string_view value) {
   if (run_ == kNoRun || bytes_.size() - run_ + value.size() > kRunBytesMax) open_run();
-  const std::size_t at = bytes_.size();
   if (value.size() < 0x80) {  // One length byte: nearly every line of a feed.
-    bytes_.resize(at + 1 + value.size());
-    bytes_[at] = static_cast<char>(value.size());
-    std::memcpy(bytes_.data() + at + 1, value.data(), value.size());
+    char* const at = bytes_.extend(1 + value.size());
+    *at = static_cast<char>(value.size());
+    codec::copy_short(at + 1, value.data(), value.size());
   } else {
-    char length[codec::kVarint64BytesMax];
-    bytes_.append(length, static_cast<std::size_t>(codec::put_varint(length, value.size()) - length)).append(value);
-    if (value.size() > kValueBytesMax && !problem_) {
-      problem_ =
-          Error{Code::too_large, 0, fmt::format("a value of {} bytes; at most {}", value.size(), kValueBytesMax)};
-    }
+    append_long(value);
   }
   codec::put_fixed(bytes_.data() + run_ + 1, ++run_count_);
   codec::put_fixed(bytes_.data() + run_ + 5, static_cast<std::uint32_t>(bytes_.size() - run_ - kRunHeaderBytes));

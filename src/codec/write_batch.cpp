@@ -25,19 +25,19 @@ void WriteBatch::append_put(Kind kind, std::string_view key, std::string_view va
   if (value.size() > kValueBytesMax && !problem_) {
     problem_ = Error{Code::too_large, 0, fmt::format("a value of {} bytes; at most {}", value.size(), kValueBytesMax)};
   }
-  char head[1 + 2 * codec::kVarint64BytesMax];
-  head[0] = static_cast<char>(kind);
-  const char* end = codec::put_varint(codec::put_varint(head + 1, key.size()), value.size());
-  bytes_.append(head, static_cast<std::size_t>(end - head)).append(key).append(value);
+  char* at =
+      bytes_.extend(1 + codec::varint_size(key.size()) + codec::varint_size(value.size()) + key.size() + value.size());
+  *at++ = static_cast<char>(kind);
+  at = codec::put_varint(codec::put_varint(at, key.size()), value.size());
+  codec::copy_short(codec::copy_short(at, key.data(), key.size()), value.data(), value.size());
   run_ = kNoRun;
 }
 
 void WriteBatch::append_erase(Kind kind, std::string_view key) {
   check_key(key);
-  char head[1 + codec::kVarint64BytesMax];
-  head[0] = static_cast<char>(kind);
-  const char* end = codec::put_varint(head + 1, key.size());
-  bytes_.append(head, static_cast<std::size_t>(end - head)).append(key);
+  char* at = bytes_.extend(1 + codec::varint_size(key.size()) + key.size());
+  *at++ = static_cast<char>(kind);
+  codec::copy_short(codec::put_varint(at, key.size()), key.data(), key.size());
   run_ = kNoRun;
 }
 
@@ -45,8 +45,17 @@ void WriteBatch::open_run() {
   run_ = bytes_.size();
   run_count_ = 0;
   holes_.push_back({run_ + 9, puts_, false});
-  bytes_.append(kRunHeaderBytes, '\0');
-  bytes_[run_] = static_cast<char>(Kind::run);
+  char* const header = bytes_.extend(kRunHeaderBytes);
+  std::memset(header, 0, kRunHeaderBytes);
+  *header = static_cast<char>(Kind::run);
+}
+
+void WriteBatch::append_long(std::string_view value) {
+  char* const at = bytes_.extend(codec::varint_size(value.size()) + value.size());
+  std::memcpy(codec::put_varint(at, value.size()), value.data(), value.size());
+  if (value.size() > kValueBytesMax && !problem_) {
+    problem_ = Error{Code::too_large, 0, fmt::format("a value of {} bytes; at most {}", value.size(), kValueBytesMax)};
+  }
 }
 
 void WriteBatch::put_with_number(std::string_view key, const std::vector<std::uint32_t>& holes,
@@ -72,7 +81,7 @@ std::uint64_t WriteBatch::number(std::uint64_t first) {
 
 void WriteBatch::append(const WriteBatch& other) {
   const std::size_t base = bytes_.size();
-  bytes_.append(other.bytes_);
+  bytes_.append(other.bytes());
   for (const Hole& hole : other.holes_) holes_.push_back({base + hole.offset, puts_ + hole.index, hole.digits});
   puts_ += other.puts_;
   run_ = kNoRun;
