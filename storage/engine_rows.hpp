@@ -7,5 +7,6 @@
 namespace kvingest {
 
 extern constinit const Engine kNullEngine;
+extern constinit const Engine kLmdbEngine;
 
 }  // namespace kvingest

@@ -5,7 +5,10 @@
 namespace kvingest {
 namespace {
 
-constexpr std::array<const Engine*, 1> kEngines = {&kNullEngine};
+constexpr std::array kEngines = {
+    &kNullEngine,  //
+    &kLmdbEngine,
+};
 
 }  // namespace
 
