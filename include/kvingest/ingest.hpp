@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kvingest/ledger.hpp"
@@ -54,10 +55,11 @@ struct Parcel {
   std::shared_ptr<const Origin> origin;
   WriteBatch batch;  ///< Records without numbers.
   std::vector<RejectRecord> rejects;
-  Tally tally;                   ///< Of the messages in here; duplicate is the committer's.
-  std::uint64_t first_line = 0;  ///< Number of the first message in its connection or source.
-  std::uint64_t bytes = 0;       ///< Taken from the socket for it.
-  bool sync = false;             ///< All up to here must be on disk before it comes back.
+  Tally tally;                    ///< Of the messages in here; duplicate is the committer's.
+  std::uint64_t first_line = 0;   ///< Number of the first message in its connection or source.
+  std::uint64_t bytes = 0;        ///< Taken from the socket for it.
+  bool sync = false;              ///< All up to here must be on disk before it comes back.
+  std::size_t charged_bytes = 0;  ///< What it was counted for in the queue's budget; the committer's.
 
   // What the committer answers.
   Outcome outcome = Outcome::pending;
@@ -66,8 +68,18 @@ struct Parcel {
 
   [[nodiscard]] bool empty() const noexcept { return tally.received == 0 && !sync; }
   /// What it costs the queue's budget.
-  [[nodiscard]] std::size_t memory_bytes() const noexcept;
-  void clear() noexcept;
+  [[nodiscard]] std::size_t memory_bytes() const noexcept {
+    std::size_t total = batch.bytes().size();
+    for (const RejectRecord& reject : rejects) total += sizeof reject + reject.bytes.size();
+    return total;
+  }
+  /// Makes it a new one that keeps the memory of its batch.
+  void clear() noexcept {
+    WriteBatch kept = std::move(batch);
+    kept.clear();
+    *this = Parcel{};
+    batch = std::move(kept);
+  }
 };
 
 /// The committer's side, as workers see it.
