@@ -1,0 +1,121 @@
+#include "net/listener.hpp"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
+#include <asio/redirect_error.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/use_awaitable.hpp>
+#include <chrono>
+
+#include "base/log.hpp"
+
+namespace kvingest::net {
+namespace {
+
+constexpr int kBacklog = 1024;
+constexpr std::chrono::milliseconds kNoDescriptorsPause{100};
+constexpr std::chrono::minutes kLogInterval{1};
+
+/// Finds peers that are gone: without it a half-open connection lives for ever.
+void keep_alive(StreamProtocol::socket& socket) {
+  const int fd = socket.native_handle();
+  const int on = 1;
+  const int user_timeout_ms = 120'000;
+  ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // Both fail on a Unix socket, which needs neither.
+  ::setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &user_timeout_ms, sizeof user_timeout_ms);
+}
+
+bool no_descriptors(const asio::error_code& error) {
+  return error == asio::error::no_descriptors || error.value() == ENFILE;
+}
+
+}  // namespace
+
+Listener::Listener(asio::io_context& context, Accept accept)
+    : context_(context),
+      accept_(std::move(accept)),
+      acceptor_(context),
+      reserve_fd_(::open("/dev/null", O_RDONLY | O_CLOEXEC)) {}
+
+Listener::~Listener() {
+  stop();
+  if (reserve_fd_ >= 0) ::close(reserve_fd_);
+}
+
+Result<void> Listener::open(const Endpoint& endpoint) {
+  auto addresses = resolve(endpoint);
+  KV_TRY(addresses);
+  const auto& address = addresses->front();
+  local_only_ = is_local(address);
+  asio::error_code error;
+  acceptor_.open(address.protocol(), error);
+  // A port can be used again right after a crash, while old connections are still in TIME_WAIT.
+  if (!error && !endpoint.is_unix()) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
+  if (!error) acceptor_.bind(address, error);
+  if (!error) acceptor_.listen(kBacklog, error);
+  if (error == asio::error::address_in_use) {
+    return fail(Code::busy, "{}: already in use; stop what listens there or choose another with --listen",
+                endpoint.text());
+  }
+  if (error) return fail(error.value(), "listen on {}", endpoint.text());
+  address_ = to_text(acceptor_.local_endpoint(error));
+  unix_path_ = endpoint.unix_path;
+  return {};
+}
+
+void Listener::start() {
+  asio::co_spawn(context_, accept_all(), asio::detached);
+}
+
+void Listener::stop() {
+  if (!acceptor_.is_open()) return;
+  asio::error_code ignored;
+  acceptor_.close(ignored);
+  if (!unix_path_.empty()) ::unlink(unix_path_.c_str());
+}
+
+asio::awaitable<void> Listener::accept_all() {
+  auto said = std::chrono::steady_clock::time_point::min();
+  asio::steady_timer pause(context_);
+  while (acceptor_.is_open()) {
+    asio::error_code error;
+    StreamProtocol::endpoint peer;
+    StreamProtocol::socket socket =
+        co_await acceptor_.async_accept(peer, asio::redirect_error(asio::use_awaitable, error));
+    if (!error) {
+      keep_alive(socket);
+      accept_(std::move(socket), to_text(peer));
+      continue;
+    }
+    if (error == asio::error::operation_aborted || !acceptor_.is_open()) co_return;
+    const auto now = std::chrono::steady_clock::now();
+    if (said == std::chrono::steady_clock::time_point::min() || now - said >= kLogInterval) {
+      log_warning("accept on {}: {}", address_, error.message());
+      said = now;
+    }
+    if (no_descriptors(error)) refuse_one();
+    pause.expires_after(kNoDescriptorsPause);
+    co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, error));
+  }
+}
+
+void Listener::refuse_one() {
+  if (reserve_fd_ < 0) return;
+  ::close(reserve_fd_);
+  if (const int fd = ::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK); fd >= 0) {
+    constexpr std::string_view kRefusal = "!kv error code=no_descriptors message=\"try again later\" closing\n";
+    // A peer that cannot take one line loses nothing by not getting it.
+    [[maybe_unused]] const auto ignored = ::send(fd, kRefusal.data(), kRefusal.size(), MSG_NOSIGNAL);
+    ::close(fd);
+  }
+  reserve_fd_ = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+}  // namespace kvingest::net
