@@ -1,0 +1,312 @@
+#include "service/committer.hpp"
+
+#include <algorithm>
+#include <future>
+#include <map>
+
+#include "base/check.hpp"
+#include "base/log.hpp"
+#include "base/thread.hpp"
+
+namespace kvingest {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kRetryFirst = 20ms;
+constexpr std::chrono::milliseconds kRetryLongest = 500ms;  // A feed goes on at most this long after space is back.
+
+/// Nothing was written, and the same group may be taken later.
+bool is_refusal(const Error& error) {
+  return error.code == Code::no_space || error.code == Code::busy;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Committer>> Committer::start(Store& store, CommitterOptions options) {
+  auto book = SourceBook::load(store);
+  KV_TRY(book);
+  std::unique_ptr<Committer> committer(new Committer(store, std::move(*book), std::move(options)));
+  std::promise<Result<void>> ready;
+  auto started = ready.get_future();
+  committer->thread_ = std::thread([self = committer.get(), &ready] {
+    name_this_thread("kv-commit");
+    Result<void> pinned = self->options_.cpu ? pin_this_thread(*self->options_.cpu) : Result<void>();
+    const bool go_on = pinned.has_value();
+    ready.set_value(std::move(pinned));  // `ready` is gone from here on.
+    if (go_on) self->run();
+  });
+  KV_TRY(started.get());
+  return committer;
+}
+
+Committer::Committer(Store& store, SourceBook book, CommitterOptions options)
+    : store_(store),
+      capabilities_(store.capabilities()),
+      options_(std::move(options)),
+      // Where a write waits for the disk, the next batch is better cut meanwhile, on another thread.
+      commits_inline_(capabilities_.given(options_.level) < Durability::disk && !capabilities_.syncs_each_write),
+      book_(std::move(book)) {
+  const std::uint64_t seq = book_.seq();
+  ledger_.first_seq = seq;
+  ledger_.watermarks = {seq, seq, capabilities_.persistent ? seq : 0};
+}
+
+Committer::~Committer() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(queue_mutex_);
+    stopping_ = give_up_ = true;
+  }
+  queue_wakes_.notify_one();
+  thread_.join();
+}
+
+std::unique_ptr<Parcel> Committer::submit(std::unique_ptr<Parcel> parcel) {
+  parcel->charged_bytes = parcel->memory_bytes();
+  queued_bytes_.fetch_add(parcel->charged_bytes, std::memory_order_relaxed);
+  if (commits_inline_ && !(parcel->sync && capabilities_.persistent)) {
+    auto back = commit_here(parcel);
+    if (!parcel) return back;
+  }
+  {
+    const std::lock_guard lock(queue_mutex_);
+    queue_.push_back(std::move(parcel));
+  }
+  queue_wakes_.notify_one();
+  return nullptr;
+}
+
+/// Commits a group of one on the worker's thread. Leaves `parcel` alone where anything else is under way.
+std::unique_ptr<Parcel> Committer::commit_here(std::unique_ptr<Parcel>& parcel) {
+  const std::unique_lock held(commit_mutex_, std::try_to_lock);
+  if (!held || !group_.empty() || !queue_is_empty()) return nullptr;
+  group_.push_back(std::move(parcel));
+  if (commit_group() == Attempt::refused) {
+    queue_wakes_.notify_one();  // It stays the group; the committer's thread tries it again.
+    return nullptr;
+  }
+  auto back = std::move(group_.front());
+  group_.clear();
+  return back;
+}
+
+bool Committer::has_room(Inbox& inbox) {
+  if (queued_bytes_.load(std::memory_order_relaxed) < options_.queue_bytes) return true;
+  const std::lock_guard lock(queue_mutex_);
+  // Looked at again under the lock that answer_group() takes after it has lowered the count: no wake-up is lost.
+  if (queued_bytes_.load(std::memory_order_relaxed) < options_.queue_bytes) return true;
+  without_room_.insert(&inbox);
+  return false;
+}
+
+void Committer::count_received(std::uint64_t messages, std::uint64_t bytes) noexcept {
+  const std::lock_guard lock(ledger_mutex_);
+  ledger_.tally.received += messages;
+  ledger_.pending += messages;
+  ledger_.bytes += bytes;
+}
+
+RunLedger Committer::ledger() const {
+  const std::lock_guard lock(ledger_mutex_);
+  return ledger_;
+}
+
+std::string Committer::paused() const {
+  const std::lock_guard lock(ledger_mutex_);
+  return paused_;
+}
+
+void Committer::give_up_refused() {
+  {
+    const std::lock_guard lock(queue_mutex_);
+    give_up_ = true;
+  }
+  queue_wakes_.notify_one();
+}
+
+Result<void> Committer::stop() {
+  {
+    const std::lock_guard lock(queue_mutex_);
+    stopping_ = true;
+  }
+  queue_wakes_.notify_one();
+  thread_.join();
+  const std::lock_guard held(commit_mutex_);
+  if (failure_) return tl::unexpected<Error>(*failure_);
+  return sync_store();
+}
+
+bool Committer::queue_is_empty() const {
+  const std::lock_guard lock(queue_mutex_);
+  return queue_.empty();
+}
+
+void Committer::run() {
+  while (wait_for_work()) {
+    const std::lock_guard held(commit_mutex_);
+    take_queue();
+    if (!group_.empty() && commit_group() == Attempt::answered) deliver_group();
+    if (Clock::now() >= sync_due_ && !failure_) {
+      if (const auto synced = sync_store(); !synced) latch(synced.error());
+    }
+  }
+}
+
+/// Sleeps until something is to be done; false when the thread is to end.
+bool Committer::wait_for_work() {
+  std::unique_lock lock(queue_mutex_);
+  while (true) {
+    if (refused_) {
+      if (!give_up_) queue_wakes_.wait_for(lock, retry_pause_, [this] { return give_up_; });
+      return true;
+    }
+    if (!queue_.empty() || Clock::now() >= sync_due_) return true;
+    if (stopping_) return false;
+    if (sync_due_ == Clock::time_point::max()) {
+      queue_wakes_.wait(lock);
+    } else {
+      queue_wakes_.wait_until(lock, sync_due_);
+    }
+  }
+}
+
+/// Makes a group of what waits, up to half the queue's budget: the other half is filled while this one is written.
+void Committer::take_queue() {
+  if (!group_.empty()) return;  // The refused one comes first.
+  const std::lock_guard lock(queue_mutex_);
+  std::size_t bytes = 0;
+  std::size_t count = 0;
+  while (count < queue_.size() && (count == 0 || bytes < options_.queue_bytes / 2))
+    bytes += queue_[count++]->charged_bytes;
+  const auto end = queue_.begin() + static_cast<std::ptrdiff_t>(count);
+  group_.assign(std::make_move_iterator(queue_.begin()), std::make_move_iterator(end));
+  queue_.erase(queue_.begin(), end);
+}
+
+Committer::Attempt Committer::commit_group() {
+  if (failure_) {
+    answer_group(Parcel::Outcome::failed, Durability::memory);
+    return Attempt::answered;
+  }
+  if (!group_built_) build_group();
+  const bool asked = std::any_of(group_.begin(), group_.end(), [](const auto& parcel) { return parcel->sync; });
+  const bool sync = capabilities_.persistent && (asked || level() == Durability::disk);
+  const Result<void> done = batch_.empty() ? (sync ? store_.sync() : Result<void>())
+                                           : store_.write(batch_, sync ? Durability::disk : options_.level);
+  if (done) {
+    on_committed(sync);
+    return Attempt::answered;
+  }
+  if (is_refusal(done.error()) && on_refused(done.error())) return Attempt::refused;
+  latch(done.error());
+  answer_group(Parcel::Outcome::failed, Durability::memory);
+  return Attempt::answered;
+}
+
+/// Numbers the group's records and puts them into one batch, with the progress and totals of their sources.
+void Committer::build_group() {
+  if (group_.size() == 1) {
+    std::swap(batch_, group_.front()->batch);  // Nothing is copied; the parcel takes the old batch's memory along.
+    batch_.number(book_.take_numbers(batch_.puts()));
+  }
+  for (const auto& parcel : group_) {
+    if (group_.size() > 1) {
+      parcel->batch.number(book_.take_numbers(parcel->batch.puts()));
+      batch_.append(parcel->batch);
+    }
+    book_.add_rejects(parcel->rejects, options_.rejects_bytes_max, batch_);
+    if (parcel->tally.received > 0) book_.change(parcel->origin->source).total += parcel->tally;
+  }
+  book_.write_changes(batch_);
+  group_built_ = true;
+}
+
+void Committer::on_committed(bool synced) {
+  book_.commit();
+  {
+    const std::lock_guard lock(ledger_mutex_);
+    for (const auto& parcel : group_) {
+      Tally decided = parcel->tally;
+      ledger_.pending -= decided.received;
+      decided.received = 0;
+      ledger_.tally += decided;
+    }
+    ledger_.watermarks.stored = ledger_.watermarks.durable = book_.seq();
+    if (synced) ledger_.watermarks.on_disk = book_.seq();
+    ledger_.last_commit = Clock::now();
+    paused_.clear();
+  }
+  answer_group(Parcel::Outcome::committed, synced ? Durability::disk : level());
+  if (options_.sync_interval.count() == 0 || !capabilities_.persistent) return;
+  const std::lock_guard lock(queue_mutex_);
+  if (synced) {
+    sync_due_ = Clock::time_point::max();
+  } else if (sync_due_ == Clock::time_point::max()) {
+    sync_due_ = Clock::now() + options_.sync_interval;
+    queue_wakes_.notify_one();  // It may sleep without a bound.
+  }
+}
+
+/// Keeps the group for another try; false when there is to be none.
+bool Committer::on_refused(const Error& error) {
+  {
+    const std::lock_guard lock(queue_mutex_);
+    if (give_up_) return false;
+    retry_pause_ = refused_ ? std::min(retry_pause_ * 2, kRetryLongest) : kRetryFirst;
+    if (!refused_) log_error("reading stops until the store takes writes again: {}", error.text);
+    refused_ = true;
+  }
+  const std::lock_guard lock(ledger_mutex_);
+  paused_ = error.text;
+  return true;
+}
+
+void Committer::latch(const Error& error) {
+  if (failure_) return;
+  failure_ = error;
+  log_error("the store has failed; what of the last group it holds is unknown: {}", error.text);
+  if (options_.store_failed) options_.store_failed(error);
+}
+
+void Committer::answer_group(Parcel::Outcome outcome, Durability level) {
+  std::size_t bytes = 0;
+  const std::uint64_t on_disk = ledger().watermarks.on_disk;
+  for (const auto& parcel : group_) {
+    bytes += parcel->charged_bytes;
+    parcel->outcome = outcome;
+    parcel->level = level;
+    parcel->on_disk_seq = on_disk;
+  }
+  batch_.clear();
+  group_built_ = false;
+  queued_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  const std::lock_guard lock(queue_mutex_);
+  if (refused_ && outcome == Parcel::Outcome::committed) log_info("the store takes writes again; reading goes on");
+  refused_ = false;
+  for (Inbox* inbox : without_room_) inbox->room();
+  without_room_.clear();
+}
+
+/// Hands every parcel of the group back to its worker, in order.
+void Committer::deliver_group() {
+  std::map<Inbox*, std::vector<std::unique_ptr<Parcel>>> by_worker;
+  for (auto& parcel : group_) by_worker[parcel->origin->inbox].push_back(std::move(parcel));
+  group_.clear();
+  for (auto& [inbox, parcels] : by_worker) inbox->deliver(std::move(parcels));
+}
+
+Result<void> Committer::sync_store() {
+  {
+    const std::lock_guard lock(queue_mutex_);
+    sync_due_ = Clock::time_point::max();
+  }
+  KV_TRY(store_.sync());
+  if (!capabilities_.persistent) return {};
+  const std::lock_guard lock(ledger_mutex_);
+  ledger_.watermarks.on_disk = ledger_.watermarks.stored;
+  return {};
+}
+
+}  // namespace kvingest

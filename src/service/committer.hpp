@@ -1,0 +1,134 @@
+// committer.hpp -- turns parcels into groups, groups into one atomic write each, and answers the workers.
+//
+// All that waits becomes one group (group commit): it is numbered, its sources' progress and rejects are added, it is
+// written and synced as the durability asks, the watermarks move, and the parcels go back to their workers. Where the
+// level needs no sync and nothing waits, a worker runs the group itself: a queue and a wake-up cost more than the copy.
+//
+// A group that finds no space stays at the head of the queue and is tried again until there is; reading stops when the
+// byte budget is used up. A group that fails for good latches: every later parcel comes back as failed.
+//
+// Threads:  submit, has_room, count_received and the getters on any thread; start and stop on the owner's. Three locks,
+//           taken in this order: the commit lock, held while a group is written; the queue's and the ledger's, held for
+//           moments. The committer's own thread is named kv-commit.
+// Lifetime: the store and every inbox outlive it.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "kvingest/ingest.hpp"
+#include "service/source_book.hpp"
+
+namespace kvingest {
+
+struct CommitterOptions {
+  Durability level = Durability::disk;
+  std::chrono::milliseconds sync_interval{0};  ///< With level kernel: sync what is not on disk this often; 0: never.
+  std::size_t queue_bytes = std::size_t{8} << 20;
+  std::uint64_t rejects_bytes_max = std::uint64_t{256} << 20;
+  std::optional<int> cpu;                          ///< Pin the thread to it.
+  std::function<void(const Error&)> store_failed;  ///< Called once, on the thread that saw it; must not block.
+};
+
+/// Sequence numbers: up to which record what holds.
+struct Watermarks {
+  std::uint64_t stored = 0;   ///< Visible to readers.
+  std::uint64_t durable = 0;  ///< Survives what the durability names.
+  std::uint64_t on_disk = 0;  ///< Survives a power cut.
+};
+
+/// What happened since the start, as of one look: received = stored + rejected + blank + duplicate + pending.
+struct RunLedger {
+  Tally tally;
+  std::uint64_t pending = 0;  ///< Received and not yet decided.
+  std::uint64_t bytes = 0;
+  Watermarks watermarks;
+  std::uint64_t first_seq = 0;  ///< The store's last number before this run.
+  std::chrono::steady_clock::time_point last_commit{};
+};
+
+class Committer final : public ParcelSink {
+ public:
+  /// Fails with: corrupt, io_error (the store's meta space), invalid_argument (the CPU).
+  static Result<std::unique_ptr<Committer>> start(Store& store, CommitterOptions options);
+  ~Committer() override;
+
+  std::unique_ptr<Parcel> submit(std::unique_ptr<Parcel> parcel) override;
+  bool has_room(Inbox& inbox) override;
+  [[nodiscard]] bool persistent() const noexcept override { return capabilities_.persistent; }
+  void count_received(std::uint64_t messages, std::uint64_t bytes) noexcept override;
+
+  /// The level that is really given.
+  [[nodiscard]] Durability level() const noexcept { return capabilities_.given(options_.level); }
+  [[nodiscard]] RunLedger ledger() const;
+  /// Why commits are impossible for now: the sentence of the refusal. Empty while they go on.
+  [[nodiscard]] std::string paused() const;
+
+  /// From now on a group that finds no space is answered as failed and not tried again.
+  void give_up_refused();
+  /// Commits what waits, syncs, and ends the thread. The workers must have nothing more to hand over.
+  /// Fails with: what the store failed with.
+  Result<void> stop();
+
+ private:
+  enum class Attempt : std::uint8_t { answered, refused };
+
+  Committer(Store& store, SourceBook book, CommitterOptions options);
+
+  void run();
+  bool wait_for_work();
+  void take_queue();
+  bool queue_is_empty() const;
+  std::unique_ptr<Parcel> commit_here(std::unique_ptr<Parcel>& parcel);
+  Attempt commit_group();
+  void build_group();
+  void on_committed(bool synced);
+  bool on_refused(const Error& error);
+  void latch(const Error& error);
+  void answer_group(Parcel::Outcome outcome, Durability level);
+  void deliver_group();
+  Result<void> sync_store();
+
+  Store& store_;
+  const Capabilities capabilities_;
+  const CommitterOptions options_;
+  const bool commits_inline_;
+
+  // Guarded by commit_mutex_: the store's writing side, the books and the group.
+  std::mutex commit_mutex_;
+  SourceBook book_;
+  std::vector<std::unique_ptr<Parcel>> group_;
+  WriteBatch batch_;
+  bool group_built_ = false;  // batch_ holds group_: it was refused and is tried again.
+  std::optional<Error> failure_;
+
+  // Guarded by queue_mutex_.
+  mutable std::mutex queue_mutex_;
+  std::condition_variable queue_wakes_;
+  std::vector<std::unique_ptr<Parcel>> queue_;
+  std::set<Inbox*> without_room_;
+  bool stopping_ = false;
+  bool refused_ = false;  // A group waits to be tried again.
+  bool give_up_ = false;
+  std::chrono::milliseconds retry_pause_{0};
+  std::chrono::steady_clock::time_point sync_due_ = std::chrono::steady_clock::time_point::max();
+
+  // Guarded by ledger_mutex_.
+  mutable std::mutex ledger_mutex_;
+  RunLedger ledger_;
+  std::string paused_;
+
+  std::atomic<std::size_t> queued_bytes_{0};  // Of parcels handed over and not yet answered.
+  std::thread thread_;
+};
+
+}  // namespace kvingest

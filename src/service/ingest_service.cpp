@@ -1,0 +1,150 @@
+#include "service/ingest_service.hpp"
+
+#include <asio/post.hpp>
+#include <asio/signal_set.hpp>
+#include <csignal>
+
+#include "base/log.hpp"
+
+namespace kvingest {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+}  // namespace
+
+tl::expected<std::unique_ptr<IngestService>, OpenFailure> IngestService::open(ServiceOptions options) {
+  std::unique_ptr<IngestService> service(new IngestService(std::move(options)));
+  if (auto opened = service->open_listeners(); !opened) {
+    return tl::unexpected(OpenFailure{ServicePart::listener, std::move(opened).error()});
+  }
+  auto store = open_store(service->options_.spec, service->options_.store);
+  if (!store) return tl::unexpected(OpenFailure{ServicePart::store, std::move(store).error()});
+  service->store_ = std::move(*store);
+  return service;
+}
+
+IngestService::IngestService(ServiceOptions options)
+    : options_(std::move(options)), idle_check_(context_), drain_deadline_(context_) {
+  wire_callbacks();
+}
+
+IngestService::~IngestService() = default;
+
+void IngestService::wire_callbacks() {
+  options_.feed.plan = &options_.plan;
+  options_.committer.store_failed = [this](const Error&) { stop(); };
+  options_.feed.pull_ended = [this] { asio::post(context_, [this] { pull_ended(); }); };
+  options_.feed.worker_ended = [this] {
+    asio::post(context_, [this] {
+      if (--workers_running_ == 0) context_.stop();
+    });
+  };
+  options_.feed.feed_began = [this] {
+    std::int64_t none = 0;
+    began_ns_.compare_exchange_strong(none, Clock::now().time_since_epoch().count());
+  };
+  if (options_.messages_max == 0) return;
+  options_.feed.take_leave = [this](std::uint64_t messages) -> std::uint64_t {
+    const std::uint64_t taken = messages_taken_.fetch_add(messages);
+    if (taken + messages >= options_.messages_max) stop();
+    return taken < options_.messages_max ? messages : 0;
+  };
+}
+
+Result<void> IngestService::open_listeners() {
+  for (const net::Endpoint& endpoint : options_.listen) {
+    listeners_.push_back(
+        std::make_unique<net::Listener>(context_, [this](net::StreamProtocol::socket socket, std::string peer) {
+          workers_[next_worker_++ % workers_.size()]->adopt(std::move(socket), std::move(peer));
+        }));
+    KV_TRY(listeners_.back()->open(endpoint));
+  }
+  return {};
+}
+
+Result<void> IngestService::start_workers() {
+  auto committer = Committer::start(*store_, options_.committer);
+  KV_TRY(committer);
+  committer_ = std::move(*committer);
+  for (const std::optional<int>& cpu : options_.worker_cpus) {
+    auto worker = std::make_unique<net::FeedWorker>(static_cast<int>(workers_.size()), options_.feed, *committer_);
+    KV_TRY(worker->start(cpu));
+    workers_.push_back(std::move(worker));
+    ++workers_running_;
+  }
+  return {};
+}
+
+Result<void> IngestService::run() {
+  asio::signal_set signals(context_, SIGINT, SIGTERM);
+  signals.async_wait([this](const asio::error_code& error, int) {
+    if (!error) begin_drain();
+  });
+  Result<void> outcome = start_workers();
+  if (outcome && options_.ready) {
+    std::vector<ListenerPlace> places;
+    for (const auto& listener : listeners_) places.push_back({"feed", listener->address()});
+    outcome = options_.ready(places);
+  }
+  if (outcome) {
+    for (const auto& listener : listeners_) listener->start();
+    for (const net::Endpoint& from : options_.connect) {
+      workers_[next_worker_++ % workers_.size()]->pull(from);
+      ++pulls_open_;
+    }
+    check_idle();
+  } else {
+    begin_drain();
+  }
+  if (workers_running_ > 0) context_.run();
+  const Result<void> finished = finish();
+  return outcome ? finished : outcome;
+}
+
+void IngestService::stop() {
+  asio::post(context_, [this] { begin_drain(); });
+}
+
+void IngestService::begin_drain() {
+  if (draining_) return;
+  draining_ = true;
+  idle_check_.cancel();
+  for (const auto& listener : listeners_) listener->stop();
+  for (const auto& worker : workers_) worker->drain();
+  // A store that takes no writes must not keep the process for ever.
+  drain_deadline_.expires_after(options_.feed.drain_timeout);
+  drain_deadline_.async_wait([this](const asio::error_code& error) {
+    if (!error) committer_->give_up_refused();
+  });
+}
+
+void IngestService::check_idle() {
+  if (options_.exit_when_idle.count() == 0 || draining_) return;
+  idle_check_.expires_after(options_.exit_when_idle);
+  idle_check_.async_wait([this, before = committer_->ledger().bytes](const asio::error_code& error) {
+    if (error) return;
+    committer_->ledger().bytes == before ? begin_drain() : check_idle();
+  });
+}
+
+void IngestService::pull_ended() {
+  if (--pulls_open_ == 0 && listeners_.empty()) begin_drain();
+}
+
+Result<void> IngestService::finish() {
+  for (const auto& worker : workers_) worker->join();
+  Result<void> committed = committer_ ? committer_->stop() : Result<void>();
+  if (committer_) {
+    report_.ledger = committer_->ledger();
+    report_.level = committer_->level();
+    const Clock::time_point began{Clock::duration(began_ns_.load())};
+    if (report_.ledger.last_commit > began && began_ns_ != 0) {
+      report_.seconds = std::chrono::duration<double>(report_.ledger.last_commit - began).count();
+    }
+  }
+  Result<void> closed = store_->close();
+  return committed ? closed : committed;
+}
+
+}  // namespace kvingest
