@@ -1,4 +1,5 @@
-// posix_fault.hpp -- a system-call table that counts, interrupts, shortens and fails the calls of our own stores.
+// posix_fault.hpp -- a system-call table that counts, interrupts, shortens and fails the calls of our own stores, and
+// that cuts the power.
 //
 //   PosixFault fault;
 //   auto store = open_store(spec, {.dir = dir, .posix = &fault.table()});
@@ -12,6 +13,7 @@
 #pragma once
 
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -19,6 +21,7 @@
 #include <vector>
 
 #include "base/posix.hpp"
+#include "tests/support/disk_model.hpp"
 
 namespace kvingest::test {
 
@@ -74,6 +77,11 @@ class PosixFault {
   /// No faults any more; counts go on.
   void heal();
 
+  /// From now on, remembers what is changed and not synced. What a store writes through a mapping is not seen.
+  DiskModel& watch_disk();
+  /// The n-th call from now that can fail is the first that the power failure prevents: it and all later ones fail.
+  void cut_power_at(std::uint64_t n) { fail_nth(n, EIO, true); }
+
  private:
   friend struct FaultTable;
 
@@ -94,6 +102,7 @@ class PosixFault {
   bool interrupt_ = false;
   bool tracing_ = false;
   std::vector<Call> trace_;
+  std::unique_ptr<DiskModel> disk_;
 };
 
 }  // namespace kvingest::test

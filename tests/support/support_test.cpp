@@ -1,6 +1,7 @@
 // The helpers of the other tests: a helper that cannot see a failure hides one.
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 
@@ -108,6 +109,74 @@ TEST_CASE("a failed, a shortened and an interrupted system call look like real o
   CHECK(file->write_at("y", 0).error().code == Code::no_space);
   CHECK(fault.has_failed());
   CHECK(file_text(dir / "f").front() == 'x');
+}
+
+TEST_CASE("a power failure takes back what was not synced, and nothing else") {
+  TempDir dir;
+  const std::string old_text(4096, 'o');
+  write_text(dir / "old", old_text);
+  PosixFault fault;
+  DiskModel& disk = fault.watch_disk();
+  {
+    auto old_file = File::open(fault.table(), dir / "old", O_RDWR);
+    REQUIRE(old_file);
+    REQUIRE(old_file->write_at("synced", 0));
+    REQUIRE(old_file->sync_data());
+    CHECK(disk.unsynced() == 0);
+    REQUIRE(old_file->write_at("lost", 1000));
+    REQUIRE(old_file->write_at("beyond", 5000));
+    REQUIRE(old_file->truncate(100));
+    auto made = File::open(fault.table(), dir / "made", O_RDWR | O_CREAT);
+    REQUIRE(made);
+    REQUIRE(made->write_at("data", 0));
+    REQUIRE(made->sync_data());  // Of the file, not of its name.
+    REQUIRE(fault.table().rename((dir / "old").c_str(), (dir / "moved").c_str()) == 0);
+    CHECK(disk.unsynced() == 5);
+  }
+  disk.lose([](std::size_t) { return false; });
+  CHECK(file_text(dir / "moved") == "synced" + old_text.substr(6));
+
+  write_text(dir / "old", "replaced");
+  std::size_t names_lost = 0;
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    REQUIRE(replace_file(fault.table(), dir / "old", "first"));
+    CHECK(disk.unsynced() == 0);
+    auto file = File::open(fault.table(), dir / "next", O_RDWR | O_CREAT | O_TRUNC);
+    REQUIRE(file);
+    REQUIRE(file->write_at("second", 0));
+    REQUIRE(file->sync_all());
+    REQUIRE(fault.table().rename((dir / "next").c_str(), (dir / "old").c_str()) == 0);
+    file->reset();
+    disk.lose(seed);
+    const std::string text = file_text(dir / "old");
+    CHECK((text == "first" || text == "second"));
+    if (text == "first") ++names_lost;
+  }
+  CHECK(names_lost > 0);
+  CHECK(names_lost < 50);
+}
+
+TEST_CASE("a power failure may keep some sectors of a write and lose others") {
+  TempDir dir;
+  PosixFault fault;
+  DiskModel& disk = fault.watch_disk();
+  std::size_t torn = 0;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    auto file = File::open(fault.table(), dir / "f", O_RDWR | O_CREAT);
+    REQUIRE(file);
+    REQUIRE(file->write_at(std::string(8 * 512, '.'), 0));
+    REQUIRE(file->sync_all());
+    REQUIRE(sync_directory(fault.table(), dir.path()));
+    REQUIRE(file->write_at(std::string(8 * 512, 'x'), 0));
+    file->reset();
+    disk.lose(seed);
+    const std::string text = file_text(dir / "f");
+    REQUIRE(text.size() == 8 * 512);
+    const auto kept = std::count(text.begin(), text.end(), 'x');
+    CHECK(kept % 512 == 0);
+    if (kept > 0 && kept < 8 * 512) ++torn;
+  }
+  CHECK(torn > 10);
 }
 
 TEST_CASE("a small file system fills up") {
