@@ -50,12 +50,20 @@ class WriteBatch {
   /// Puts `value` under the number that number() will give it. Such neighbours share one run.
   void put_next(std::string_view value);
 
-  /// Puts `value` under a key whose 20 bytes at each of `holes` are to become the decimal digits of its number. Holes
-  /// count from the key's first byte; the value follows the key, and may have holes, too.
+  /// Puts `value` under a key whose 20 bytes at each of `holes` are to become the decimal digits of its number.
   void put_with_number(std::string_view key, const std::vector<std::uint32_t>& holes, std::string_view value);
 
-  /// put_next() of a value with such holes, which count from its first byte.
-  void put_next_with_number(const std::vector<std::uint32_t>& holes, std::string_view value);
+  /// put() and put_next() of what is still to be made: they return where the caller writes, at once, `key_bytes` of the
+  /// key and right behind them `value_bytes` of the value, so that neither is made elsewhere and copied. The sizes are
+  /// within their limits.
+  [[nodiscard]] char* put_in_place(std::size_t key_bytes, std::size_t value_bytes) {
+    return ++puts_, open_put(Kind::put, key_bytes, value_bytes);
+  }
+  [[nodiscard]] char* put_next_in_place(std::size_t value_bytes);
+  /// The 20 bytes at `at`, within the last put, are to become the decimal digits of its number.
+  void number_here(const char* at) {
+    holes_.push_back({static_cast<std::size_t>(at - bytes_.data()), puts_ - 1, true});
+  }
 
   /// Gives every put the next number, in order: the first gets `first`. Returns the number after the last one.
   /// May be called again with another number, until the batch is written.
@@ -86,11 +94,12 @@ class WriteBatch {
   static constexpr std::size_t kNoRun = ~std::size_t{0};
   static constexpr std::size_t kRunBytesMax = std::size_t{64} << 20;  // Far below what u32 holds; one value fits.
 
+  char* open_put(Kind kind, std::size_t key_bytes, std::size_t value_bytes);
   void append_put(Kind kind, std::string_view key, std::string_view value);
   void append_erase(Kind kind, std::string_view key);
   void open_run();
-  void append_long(std::string_view value);
-  void check_key(std::string_view key);
+  void check_key(std::size_t bytes);
+  void check_value(std::size_t bytes);
 
   codec::ByteBuffer bytes_;
   std::vector<Hole> holes_;
@@ -182,18 +191,27 @@ Result<void> for_each_operation(std::string_view batch, Apply&& apply) {
   }
 }
 
-inline void WriteBatch::put_next(std::string_view value) {
-  if (run_ == kNoRun || bytes_.size() - run_ + value.size() > kRunBytesMax) open_run();
-  if (value.size() < 0x80) {  // One length byte: nearly every line of a feed.
-    char* const at = bytes_.extend(1 + value.size());
-    *at = static_cast<char>(value.size());
-    codec::copy_short(at + 1, value.data(), value.size());
+inline char* WriteBatch::put_next_in_place(std::size_t value_bytes) {
+  if (run_ == kNoRun || bytes_.size() - run_ + value_bytes > kRunBytesMax) [[unlikely]]
+    open_run();
+  char* at = nullptr;
+  if (value_bytes < 0x80) {  // One length byte: nearly every line of a feed.
+    at = bytes_.extend(1 + value_bytes);
+    *at++ = static_cast<char>(value_bytes);
   } else {
-    append_long(value);
+    at = bytes_.extend(codec::varint_size(value_bytes) + value_bytes);
+    at = codec::put_varint(at, value_bytes);
   }
   codec::put_fixed(bytes_.data() + run_ + 1, ++run_count_);
   codec::put_fixed(bytes_.data() + run_ + 5, static_cast<std::uint32_t>(bytes_.size() - run_ - kRunHeaderBytes));
   ++puts_;
+  return at;
+}
+
+inline void WriteBatch::put_next(std::string_view value) {
+  codec::copy_short(put_next_in_place(value.size()), value.data(), value.size());
+  if (value.size() > kValueBytesMax) [[unlikely]]
+    check_value(value.size());
 }
 
 }  // namespace kvingest

@@ -13,28 +13,34 @@ void write_digits(char* to, std::uint64_t number) noexcept {
 
 }  // namespace
 
-void WriteBatch::check_key(std::string_view key) {
-  if (problem_ || (!key.empty() && key.size() <= kKeyBytesMax)) return;
-  problem_ = key.empty()
-                 ? Error{Code::invalid_argument, 0, "an empty key; a key has at least 1 byte"}
-                 : Error{Code::too_large, 0, fmt::format("a key of {} bytes; at most {}", key.size(), kKeyBytesMax)};
+void WriteBatch::check_key(std::size_t bytes) {
+  if (bytes - 1 < kKeyBytesMax || problem_) return;  // 0 wraps.
+  problem_ = bytes == 0 ? Error{Code::invalid_argument, 0, "an empty key; a key has at least 1 byte"}
+                        : Error{Code::too_large, 0, fmt::format("a key of {} bytes; at most {}", bytes, kKeyBytesMax)};
+}
+
+void WriteBatch::check_value(std::size_t bytes) {
+  if (bytes <= kValueBytesMax || problem_) return;
+  problem_ = Error{Code::too_large, 0, fmt::format("a value of {} bytes; at most {}", bytes, kValueBytesMax)};
+}
+
+char* WriteBatch::open_put(Kind kind, std::size_t key_bytes, std::size_t value_bytes) {
+  check_key(key_bytes);
+  check_value(value_bytes);
+  char* const at =
+      bytes_.extend(1 + codec::varint_size(key_bytes) + codec::varint_size(value_bytes) + key_bytes + value_bytes);
+  *at = static_cast<char>(kind);
+  run_ = kNoRun;
+  return codec::put_varint(codec::put_varint(at + 1, key_bytes), value_bytes);
 }
 
 void WriteBatch::append_put(Kind kind, std::string_view key, std::string_view value) {
-  check_key(key);
-  if (value.size() > kValueBytesMax && !problem_) {
-    problem_ = Error{Code::too_large, 0, fmt::format("a value of {} bytes; at most {}", value.size(), kValueBytesMax)};
-  }
-  char* at =
-      bytes_.extend(1 + codec::varint_size(key.size()) + codec::varint_size(value.size()) + key.size() + value.size());
-  *at++ = static_cast<char>(kind);
-  at = codec::put_varint(codec::put_varint(at, key.size()), value.size());
+  char* const at = open_put(kind, key.size(), value.size());
   codec::copy_short(codec::copy_short(at, key.data(), key.size()), value.data(), value.size());
-  run_ = kNoRun;
 }
 
 void WriteBatch::append_erase(Kind kind, std::string_view key) {
-  check_key(key);
+  check_key(key.size());
   char* at = bytes_.extend(1 + codec::varint_size(key.size()) + key.size());
   *at++ = static_cast<char>(kind);
   codec::copy_short(codec::put_varint(at, key.size()), key.data(), key.size());
@@ -50,25 +56,11 @@ void WriteBatch::open_run() {
   *header = static_cast<char>(Kind::run);
 }
 
-void WriteBatch::append_long(std::string_view value) {
-  char* const at = bytes_.extend(codec::varint_size(value.size()) + value.size());
-  std::memcpy(codec::put_varint(at, value.size()), value.data(), value.size());
-  if (value.size() > kValueBytesMax && !problem_) {
-    problem_ = Error{Code::too_large, 0, fmt::format("a value of {} bytes; at most {}", value.size(), kValueBytesMax)};
-  }
-}
-
 void WriteBatch::put_with_number(std::string_view key, const std::vector<std::uint32_t>& holes,
                                  std::string_view value) {
   put(key, value);
   const std::size_t key_at = bytes_.size() - value.size() - key.size();
   for (const std::uint32_t hole : holes) holes_.push_back({key_at + hole, puts_ - 1, true});
-}
-
-void WriteBatch::put_next_with_number(const std::vector<std::uint32_t>& holes, std::string_view value) {
-  put_next(value);
-  const std::size_t value_at = bytes_.size() - value.size();
-  for (const std::uint32_t hole : holes) holes_.push_back({value_at + hole, puts_ - 1, true});
 }
 
 std::uint64_t WriteBatch::number(std::uint64_t first) {

@@ -25,7 +25,7 @@ class CsvLine {
   /// fields() ends before the bad field.
   std::string_view split(std::string_view line, char separator);
 
-  [[nodiscard]] std::span<const std::string_view> fields() const noexcept { return fields_; }
+  [[nodiscard]] std::span<const std::string_view> fields() const noexcept { return {fields_.data(), count_}; }
 
  private:
   bool split_unquoted(std::string_view line, char separator);
@@ -33,7 +33,16 @@ class CsvLine {
   /// The field whose opening quote is at `at`; moves `at` behind its closing quote. False: it has none.
   bool quoted_field(std::string_view line, std::size_t& at);
 
-  std::vector<std::string_view> fields_;
+  void make_room(std::size_t more) {
+    if (fields_.size() < count_ + more) fields_.resize(count_ + more);
+  }
+  void add(std::string_view field) {
+    make_room(1);
+    fields_[count_++] = field;
+  }
+
+  std::vector<std::string_view> fields_;  // The first count_ are of the last line; it never shrinks.
+  std::size_t count_ = 0;
   std::string unquoted_;  // Fields with doubled quotes undone; never grows during a split.
 };
 

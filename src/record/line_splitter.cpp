@@ -2,7 +2,6 @@
 
 #include <array>
 #include <bit>
-#include <cstring>
 
 #include "record/byte_scan.hpp"
 
@@ -13,25 +12,16 @@
 namespace kvingest {
 namespace {
 
-using MaskOf = std::uint64_t (*)(const char* block, char wanted) noexcept;
-
-/// The last, incomplete block of a buffer, filled up: nothing may be read behind the buffer.
-struct LastBlock {
-  explicit LastBlock(std::string_view rest) noexcept { std::memcpy(bytes, rest.data(), rest.size()); }
-  char bytes[kScanBlockBytes] = {};
-};
+using MaskOf = std::uint64_t (*)(std::string_view block, char wanted) noexcept;
 
 template <MaskOf mask_of>
 std::size_t find_with(std::string_view bytes, std::uint16_t* to) noexcept {
   std::uint16_t* end = to;
-  const auto take = [&](const char* block, std::size_t base) {
-    for (std::uint64_t mask = mask_of(block, '\n'); mask != 0; mask &= mask - 1) {
+  for (std::size_t base = 0; base < bytes.size(); base += kScanBlockBytes) {
+    for (std::uint64_t mask = mask_of(bytes.substr(base, kScanBlockBytes), '\n'); mask != 0; mask &= mask - 1) {
       *end++ = static_cast<std::uint16_t>(base + static_cast<std::size_t>(std::countr_zero(mask)));
     }
-  };
-  std::size_t base = 0;
-  for (; base + kScanBlockBytes <= bytes.size(); base += kScanBlockBytes) take(bytes.data() + base, base);
-  if (base < bytes.size()) take(LastBlock(bytes.substr(base)).bytes, base);
+  }
   return static_cast<std::size_t>(end - to);
 }
 
@@ -53,21 +43,16 @@ std::size_t find_with(std::string_view bytes, std::uint16_t* to) noexcept {
 [[gnu::target("avx2,bmi,popcnt")]] std::size_t find_avx2(std::string_view bytes, std::uint16_t* to) noexcept {
   const __m256i newline = _mm256_set1_epi8('\n');
   std::uint16_t* end = to;
-  const char* const data = bytes.data();
-  for (std::size_t base = 0; base < bytes.size(); base += kScanBlockBytes) {
-    alignas(32) char last[kScanBlockBytes];
-    const char* block = data + base;
-    if (bytes.size() - base < kScanBlockBytes) {  // As LastBlock.
-      std::memset(last, 0, sizeof last);
-      std::memcpy(last, block, bytes.size() - base);
-      block = last;
-    }
-    const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block));
-    const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block + 32));
-    const auto low_mask = static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(low, newline)));
-    const auto high_mask = static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(high, newline)));
+  std::size_t base = 0;
+  for (; base + kScanBlockBytes <= bytes.size(); base += kScanBlockBytes) {
+    const auto* const block = reinterpret_cast<const __m256i*>(bytes.data() + base);
+    const __m256i low = _mm256_cmpeq_epi8(_mm256_loadu_si256(block), newline);
+    const __m256i high = _mm256_cmpeq_epi8(_mm256_loadu_si256(block + 1), newline);
+    const auto low_mask = static_cast<std::uint32_t>(_mm256_movemask_epi8(low));
+    const auto high_mask = static_cast<std::uint32_t>(_mm256_movemask_epi8(high));
     end = write_places(static_cast<std::uint64_t>(high_mask) << 32 | low_mask, base, end);
   }
+  if (base < bytes.size()) end = write_places(equal_mask(bytes.substr(base), '\n'), base, end);
   return static_cast<std::size_t>(end - to);
 }
 

@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 
 #include "record/field_reader.hpp"
 
 namespace kvingest {
 namespace {
 
-constexpr std::size_t kSeqDigits = 20;         // Of 2^64 - 1.
-constexpr std::size_t kKeptBytes = 64 * 1024;  // What one connection may go on holding after a long message.
+constexpr std::string_view kSeqPlace = "00000000000000000000";  // The digits come when the group is written.
+static_assert(kSeqPlace.size() == 20, "the digits of 2^64 - 1");
 
 std::unique_ptr<FieldReader> make_reader(const RecordPlan& plan) {
   switch (plan.format()) {
@@ -29,10 +30,18 @@ bool is_unsigned_decimal(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
+bool uses_time(const RecordPlan& plan) {
+  return plan.key().contains(TextTemplate::Kind::time) || plan.value().contains(TextTemplate::Kind::time);
+}
+
 }  // namespace
 
 MessageParser::MessageParser(const RecordPlan& plan)
-    : plan_(&plan), reader_(make_reader(plan)), fields_(plan.fields().size()) {}
+    : plan_(&plan),
+      reader_(make_reader(plan)),
+      seq_key_(plan.key().is_seq_alone()),
+      uses_time_(uses_time(plan)),
+      fields_(plan.fields().size()) {}
 MessageParser::MessageParser(MessageParser&&) noexcept = default;
 MessageParser::~MessageParser() = default;
 
@@ -57,108 +66,79 @@ Verdict MessageParser::add(std::string_view message, std::uint64_t time_ns, std:
     case FieldReader::Found::bad:
       return {Outcome::rejected, reader_->reason(), reader_->detail()};
   }
-  time_ns_ = time_ns;
   source_ = source;
-  std::string_view key;
-  std::string_view value = message;
-  if (!plan_->key().is_seq_alone() && !render(plan_->key(), key_, key_holes_, key)) return reject(reason_);
-  if (!plan_->whole_message() && !render(plan_->value(), value_, value_holes_, value)) return reject(reason_);
-  if (!check_sizes(key, value)) return reject(reason_);
-  put(key, value, batch);
+  if (uses_time_) {
+    const char* const end = std::to_chars(std::begin(time_digits_), std::end(time_digits_), time_ns).ptr;
+    time_ = std::string_view(time_digits_, static_cast<std::size_t>(end - time_digits_));
+  }
+  const bool whole = plan_->whole_message();
+  std::size_t key_bytes = 0;
+  std::size_t value_bytes = whole ? message.size() : 0;
+  if ((!seq_key_ && !measure(plan_->key(), key_bytes)) || (!whole && !measure(plan_->value(), value_bytes)) ||
+      !check_sizes(key_bytes, value_bytes)) {
+    return {Outcome::rejected, reason_, detail_};
+  }
+  char* to = seq_key_ ? batch.put_next_in_place(value_bytes) : batch.put_in_place(key_bytes, value_bytes);
+  if (!seq_key_) to = write(plan_->key(), to, batch);
+  whole ? codec::copy_short(to, message.data(), message.size()) : write(plan_->value(), to, batch);
   return {Outcome::stored, {}, {}};
 }
 
-bool MessageParser::check_sizes(std::string_view key, std::string_view value) {
-  if (key.empty() && !plan_->key().is_seq_alone()) {
-    reason_ = "key_empty";
-    detail_ = "the key is empty";
-    return false;
-  }
-  if (key.size() > kKeyBytesMax) {
-    reason_ = "key_too_long";
-    detail_ = fmt::format("a key of {} bytes; at most {}", key.size(), kKeyBytesMax);
-    return false;
-  }
-  if (value.size() > kValueBytesMax) {
+bool MessageParser::check_sizes(std::size_t key_bytes, std::size_t value_bytes) {
+  if (key_bytes <= kKeyBytesMax && value_bytes <= kValueBytesMax && (key_bytes != 0 || seq_key_)) return true;
+  if (value_bytes > kValueBytesMax) {
     reason_ = "value_too_long";
-    detail_ = fmt::format("a value of {} bytes; at most {}", value.size(), kValueBytesMax);
-    return false;
-  }
-  return true;
-}
-
-void MessageParser::put(std::string_view key, std::string_view value, WriteBatch& batch) {
-  if (plan_->key().is_seq_alone()) {
-    value_holes_.empty() ? batch.put_next(value) : batch.put_next_with_number(value_holes_, value);
-    return;
-  }
-  if (key_holes_.empty() && value_holes_.empty()) return batch.put(key, value);
-  for (const std::uint32_t hole : value_holes_) key_holes_.push_back(static_cast<std::uint32_t>(key.size()) + hole);
-  batch.put_with_number(key, key_holes_, value);
-}
-
-bool MessageParser::render(const TextTemplate& from, std::string& buffer, std::vector<std::uint32_t>& holes,
-                           std::string_view& made) {
-  holes.clear();
-  const std::vector<TextTemplate::Part>& parts = from.parts();
-  if (parts.size() == 1 && parts[0].kind == TextTemplate::Kind::field && parts[0].width == 0 &&
-      fields_[parts[0].field].data() != nullptr) {
-    made = fields_[parts[0].field];  // The commonest template needs no copy.
-    return true;
-  }
-  buffer.clear();
-  if (buffer.capacity() > kKeptBytes) buffer.shrink_to_fit();
-  for (const TextTemplate::Part& part : parts) {
-    if (!append_part(part, buffer, holes)) return false;
-  }
-  made = buffer;
-  return true;
-}
-
-bool MessageParser::append_part(const TextTemplate::Part& part, std::string& to, std::vector<std::uint32_t>& holes) {
-  switch (part.kind) {
-    case TextTemplate::Kind::literal:
-      to += part.text;
-      return true;
-    case TextTemplate::Kind::field:
-      return append_field(part, to);
-    case TextTemplate::Kind::seq:
-      holes.push_back(static_cast<std::uint32_t>(to.size()));
-      to.append(kSeqDigits, '0');
-      return true;
-    case TextTemplate::Kind::source:
-      to += source_;
-      return true;
-    case TextTemplate::Kind::time: {
-      char digits[kSeqDigits];
-      const char* const end = std::to_chars(digits, digits + sizeof digits, time_ns_).ptr;
-      const auto count = static_cast<std::size_t>(end - digits);
-      if (count < part.width) to.append(part.width - count, '0');
-      to.append(digits, count);
-      return true;
-    }
+    detail_ = fmt::format("a value of {} bytes; at most {}", value_bytes, kValueBytesMax);
+  } else {
+    reason_ = key_bytes == 0 ? "key_empty" : "key_too_long";
+    detail_ = fmt::format("a key of {} bytes; from 1 to {}", key_bytes, kKeyBytesMax);
   }
   return false;
 }
 
-bool MessageParser::append_field(const TextTemplate::Part& part, std::string& to) {
-  const std::string_view field = fields_[part.field];
-  if (field.data() == nullptr) {
-    reason_ = "missing_field";
-    detail_ = fmt::format("there is no field '{}'", plan_->fields()[part.field].text());
-    return false;
+bool MessageParser::measure(const TextTemplate& from, std::size_t& bytes) {
+  for (const TextTemplate::Part& part : from.parts()) {
+    if (part.kind == TextTemplate::Kind::field && !is_usable(part)) return false;
+    bytes += std::max(part.width, text_of(part).size());
   }
-  if (part.width != 0) {
-    if (!is_unsigned_decimal(field) || field.size() > part.width) {
-      reason_ = "bad_number";
-      detail_ = fmt::format("field '{}' is no unsigned decimal of at most {} digits",
-                            plan_->fields()[part.field].text(), part.width);
-      return false;
-    }
-    to.append(part.width - field.size(), '0');
-  }
-  to += field;
   return true;
+}
+
+bool MessageParser::is_usable(const TextTemplate::Part& part) {
+  const std::string_view field = fields_[part.field];
+  const bool missing = field.data() == nullptr;
+  if (!missing && (part.width == 0 || (field.size() <= part.width && is_unsigned_decimal(field)))) return true;
+  const std::string name = plan_->fields()[part.field].text();
+  reason_ = missing ? "missing_field" : "bad_number";
+  detail_ = missing ? fmt::format("there is no field '{}'", name)
+                    : fmt::format("field '{}' is no unsigned decimal of at most {} digits", name, part.width);
+  return false;
+}
+
+char* MessageParser::write(const TextTemplate& from, char* to, WriteBatch& batch) const {
+  for (const TextTemplate::Part& part : from.parts()) {
+    const std::string_view text = text_of(part);
+    if (part.kind == TextTemplate::Kind::seq) batch.number_here(to);
+    if (part.width > text.size()) to = std::fill_n(to, part.width - text.size(), '0');
+    to = codec::copy_short(to, text.data(), text.size());
+  }
+  return to;
+}
+
+std::string_view MessageParser::text_of(const TextTemplate::Part& part) const {
+  switch (part.kind) {
+    case TextTemplate::Kind::literal:
+      return part.text;
+    case TextTemplate::Kind::field:
+      return fields_[part.field];
+    case TextTemplate::Kind::seq:
+      return kSeqPlace;
+    case TextTemplate::Kind::time:
+      return time_;
+    case TextTemplate::Kind::source:
+      return source_;
+  }
+  return {};
 }
 
 }  // namespace kvingest

@@ -60,24 +60,24 @@ class MessageParser {
   void expect_columns(std::vector<std::string> columns);
 
  private:
-  Verdict reject(std::string_view reason) noexcept { return {Outcome::rejected, reason, detail_}; }
-  /// Makes what `from` describes: a view of one field, or text built in `buffer` with the places of {seq} in `holes`.
-  /// False: reason_ and detail_ say why not.
-  bool render(const TextTemplate& from, std::string& buffer, std::vector<std::uint32_t>& holes, std::string_view& made);
-  bool append_part(const TextTemplate::Part& part, std::string& to, std::vector<std::uint32_t>& holes);
-  bool append_field(const TextTemplate::Part& part, std::string& to);
-  bool check_sizes(std::string_view key, std::string_view value);
-  void put(std::string_view key, std::string_view value, WriteBatch& batch);
+  /// Adds up how many bytes `from` makes of the message in hand. False: reason_ and detail_ say what is wrong.
+  bool measure(const TextTemplate& from, std::size_t& bytes);
+  bool is_usable(const TextTemplate::Part& part);
+  bool check_sizes(std::size_t key_bytes, std::size_t value_bytes);
+  /// Writes what `from` makes at `to`, as many bytes as were measured; returns the place behind.
+  char* write(const TextTemplate& from, char* to, WriteBatch& batch) const;
+  [[nodiscard]] std::string_view text_of(const TextTemplate::Part& part) const;
 
   const RecordPlan* plan_;
   std::unique_ptr<FieldReader> reader_;
+  bool seq_key_;
+  bool uses_time_;
+
+  // Of the message in hand.
   std::vector<std::string_view> fields_;
-  std::uint64_t time_ns_ = 0;
   std::string_view source_;
-  std::string key_;
-  std::string value_;
-  std::vector<std::uint32_t> key_holes_;
-  std::vector<std::uint32_t> value_holes_;
+  char time_digits_[20];
+  std::string_view time_;
   std::string_view reason_;
   std::string detail_;
 };
