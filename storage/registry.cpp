@@ -5,8 +5,9 @@
 namespace kvingest {
 namespace {
 
+// In the order they are listed, baselines first: null hash map file mmap lmdb rocksdb.
 constexpr std::array kEngines = {
-    &kNullEngine,  //
+    &kNullEngine,  // One a line.
     &kLmdbEngine,
 };
 
