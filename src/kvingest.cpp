@@ -1,0 +1,118 @@
+// kvingest -- the service: takes TCP text feeds into an embedded store, durably.
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <iostream>
+
+#include "base/json_writer.hpp"
+#include "base/log.hpp"
+#include "demo_feed.hpp"
+#include "kvingest_options.hpp"
+
+namespace kvingest {
+namespace {
+
+struct Summary {
+  ServiceReport report;
+  std::string durability;
+  std::string store;
+
+  [[nodiscard]] std::uint64_t durable() const { return report.ledger.watermarks.durable - report.ledger.first_seq; }
+  [[nodiscard]] std::uint64_t on_disk() const {
+    const RunLedger& ledger = report.ledger;
+    return ledger.watermarks.on_disk > ledger.first_seq ? ledger.watermarks.on_disk - ledger.first_seq : 0;
+  }
+  [[nodiscard]] double rate() const {
+    return report.seconds > 0 ? static_cast<double>(report.ledger.tally.received) / report.seconds : 0;
+  }
+};
+
+std::string as_json(const Summary& summary) {
+  const RunLedger& ledger = summary.report.ledger;
+  JsonWriter json;
+  json.begin_object()
+      .field("received", ledger.tally.received)
+      .field("stored", ledger.tally.stored)
+      .field("rejected", ledger.tally.rejected)
+      .field("blank", ledger.tally.blank)
+      .field("duplicate", ledger.tally.duplicate)
+      .field("pending", ledger.pending)
+      .field("durable", summary.durable())
+      .field("on_disk", summary.on_disk())
+      .field("bytes", ledger.bytes)
+      .field("seconds", summary.report.seconds)
+      .field("messages_per_second", summary.rate())
+      .field("durability", summary.durability)
+      .field("level", to_string(summary.report.level))
+      .field("store", summary.store)
+      .end_object();
+  return json.text() + "\n";
+}
+
+std::string as_text(const Summary& summary) {
+  const Tally& tally = summary.report.ledger.tally;
+  return fmt::format(
+      "Total Messages Ingested: {}\n"
+      "received {}  stored {}  rejected {}  blank {}  duplicate {}  durable {}  on_disk {}\n"
+      "bytes {}  seconds {:.3f}  messages/second {:.0f}  durability {}  level {}  store {}\n",
+      tally.received, tally.received, tally.stored, tally.rejected, tally.blank, tally.duplicate, summary.durable(),
+      summary.on_disk(), summary.report.ledger.bytes, summary.report.seconds, summary.rate(), summary.durability,
+      to_string(summary.report.level), summary.store);
+}
+
+int exit_code_of(const OpenFailure& failure) {
+  if (failure.part == ServicePart::listener) return cli::kIncomplete;
+  // Another key template than the store's: a mistake in the command, and nothing was touched.
+  return cli::kStoreUnavailable;
+}
+
+int serve(KvingestOptions options) {
+  Summary summary{.durability = options.durability, .store = std::string(options.service.spec.engine->name)};
+  if (!options.service.spec.engine->persistent) {
+    log_warning("store {} keeps everything in memory: nothing survives this process", summary.store);
+  }
+  DemoFeed demo;
+  IngestService* running = nullptr;
+  options.service.store.notice = [](std::string_view text) { log_warning("{}", text); };
+  options.service.ready = [&](const std::vector<ListenerPlace>& places) -> Result<void> {
+    for (const ListenerPlace& place : places) log_info("{}: listening on {}", place.name, place.address);
+    if (!options.port_file.empty()) KV_TRY(write_port_file(options.port_file, places));
+    if (!options.demo_messages) return {};
+    return demo.start(places.front().address, *options.demo_messages, options.demo_feed_cpu,
+                      [&running] { running->stop(); });
+  };
+  auto service = IngestService::open(options.service);
+  if (!service) {
+    log_error("{}", service.error().error.text);
+    return exit_code_of(service.error());
+  }
+  running = service->get();
+  const Result<void> done = running->run();
+  summary.report = running->report();
+  std::cout << (options.json ? as_json(summary) : as_text(summary)) << std::flush;
+  if (!done) log_error("{}", done.error().text);
+  const bool demo_failed = options.demo_messages && !demo.succeeded();
+  return done && !demo_failed ? cli::kDone : cli::kIncomplete;
+}
+
+int run(int argc, char* argv[]) {
+  auto read = read_options(argc, argv, environ);
+  if (const auto* ending = std::get_if<cli::Ending>(&read)) return cli::print(*ending);
+  auto options = std::get<KvingestOptions>(std::move(read));
+  log_to_stderr("kvingest", options.quiet ? LogLevel::warning : LogLevel::info);
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // A file size limit is an error of the call, not the end of the process.
+  const std::string demo_dir = options.demo_dir;
+  const int code = serve(std::move(options));
+  std::error_code ignored;
+  if (!demo_dir.empty()) std::filesystem::remove_all(demo_dir, ignored);
+  return code;
+}
+
+}  // namespace
+}  // namespace kvingest
+
+int main(int argc, char* argv[]) {
+  return kvingest::run(argc, argv);
+}
