@@ -1,0 +1,213 @@
+// kvfeed -- the mock server, load generator and replayer: sends lines to whoever connects (--listen), or to a kvingest
+// (--connect). src/feed/ makes and sends the lines; this file is the program around it.
+//
+// Threads: one, pinned with --cpu.
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <string>
+
+#include "base/cli.hpp"
+#include "base/interrupt.hpp"
+#include "base/json_writer.hpp"
+#include "base/log.hpp"
+#include "base/port_file.hpp"
+#include "base/progress.hpp"
+#include "base/thread.hpp"
+#include "feed/line_source.hpp"
+#include "feed/sender.hpp"
+#include "feed/tcp.hpp"
+
+namespace kvingest {
+namespace {
+
+constexpr std::string_view kStopLine = "STOP";
+constexpr std::uint64_t kMessagesDefault = 1'000'000;
+constexpr std::uint64_t kBatchLinesMax = 1'000'000;
+constexpr std::uint64_t kIntervalUsMax = 60'000'000;
+constexpr std::uint64_t kRateMax = 1'000'000'000;
+
+struct Settings {
+  std::optional<std::string> listen;
+  std::optional<std::string> connect;
+  std::optional<std::uint64_t> messages;
+  std::string message = "Benchmark Message {n}";
+  bool ticks = false;
+  std::uint64_t seed = 1;
+  std::optional<std::string> file;
+  std::uint64_t batch = 256;
+  std::uint64_t interval_us = 0;
+  std::uint64_t rate = 0;
+  std::optional<int> cpu;
+  std::optional<std::string> port_file;
+  bool json = false;
+  bool quiet = false;
+};
+
+void declare(cli::Command& options, Settings& s) {
+  options.text("listen", &s.listen, "HOST:PORT", "serve one client here, and end with the line STOP");
+  options.text("connect", &s.connect, "HOST:PORT", "push to a kvingest here, and wait until it has made all durable");
+  options.number("messages", &s.messages, "N", "how many lines to send (default 1000000; all of a file)");
+  options.text("message", &s.message, "TEXT", "what to send; {n} is the line's number, from 0");
+  options.flag("ticks", &s.ticks, "send synthetic trades, symbol,ts_ns,price,size");
+  options.number("seed", &s.seed, "N", "which trades: each seed has its own");
+  options.text("file", &s.file, "FILE", "send the lines of a file, - being stdin");
+  options.number("batch", &s.batch, "N", "lines a send", 1, kBatchLinesMax);
+  options.number("interval-us", &s.interval_us, "U", "microseconds to sleep after each batch", 0, kIntervalUsMax);
+  options.number("rate", &s.rate, "N", "lines a second, open loop; 0: as fast as they are taken", 0, kRateMax);
+  options.number("cpu", &s.cpu, "C", "pin to this CPU");
+  options.text("port-file", &s.port_file, "FILE", "write `feed HOST:PORT` to this file once listening");
+  options.flag("json", &s.json, "print the result as one JSON object");
+  options.flag("quiet", &s.quiet, "no progress");
+}
+
+/// What is wrong with the options together, or nothing.
+std::string conflict(const Settings& s) {
+  if (s.listen.has_value() == s.connect.has_value()) return "give either --listen or --connect";
+  if (s.ticks && s.file) return "--ticks and --file exclude each other";
+  if (s.rate > 0 && s.interval_us > 0) return "--rate and --interval-us exclude each other";
+  if (s.port_file && !s.listen) return "--port-file needs --listen";
+  if (s.message.find('\n') != std::string::npos) return "--message must be one line";
+  return {};
+}
+
+Result<std::unique_ptr<feed::LineSource>> open_source(const Settings& s) {
+  if (s.file) return feed::file_lines(*s.file, s.messages.value_or(std::numeric_limits<std::uint64_t>::max()));
+  const std::uint64_t count = s.messages.value_or(kMessagesDefault);
+  return s.ticks ? feed::trade_lines(s.seed, count) : feed::numbered_lines(s.message, count);
+}
+
+/// Listens, says where, and waits for the client. Nothing after an interrupt.
+Result<std::optional<feed::Stream>> wait_for_client(const Settings& s, const feed::Address& at) {
+  auto listener = feed::Listener::listen(at);
+  KV_TRY(listener);
+  auto place = listener->address();
+  KV_TRY(place);
+  if (s.port_file) KV_TRY(write_port_file(*s.port_file, std::array{ListenerPlace{"feed", *place}}));
+  if (!s.quiet) log_info("listening on {}", *place);
+  while (!interrupted()) {
+    auto client = listener->accept();
+    KV_TRY(client);
+    if (*client) return client;
+  }
+  return std::nullopt;
+}
+
+Result<std::optional<feed::Stream>> open_connection(const Settings& s, const feed::Address& address) {
+  if (s.listen) return wait_for_client(s, address);
+  auto stream = feed::Stream::connect(address);
+  if (!stream && stream.error().sys_errno == ECONNREFUSED) stream.error().text += " (is kvingest listening there?)";
+  KV_TRY(stream);
+  return *std::move(stream);
+}
+
+/// One run and what came of it.
+class Run {
+ public:
+  explicit Run(const Settings& settings) : s_(settings) {}
+
+  /// The exit code.
+  int operator()(const feed::Address& address, feed::LineSource& source) {
+    auto connection = open_connection(s_, address);
+    if (!connection) return complain(connection.error());
+    if (!*connection) return cli::kInterrupted;
+    feed::Stream& stream = **connection;
+    // Paced lines are to arrive when they are due; unpaced ones travel in full packets.
+    if (s_.rate > 0 || s_.interval_us > 0) stream.send_at_once();
+
+    const auto start = std::chrono::steady_clock::now();
+    const auto done = send(stream, source);
+    seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const int exit_code = done ? outcome() : complain(done.error());
+    if (interrupted() && sent_.in_line) stream.reset();  // Half a line must not look like a whole one.
+    print_result(exit_code);
+    return exit_code;
+  }
+
+ private:
+  Result<void> send(feed::Stream& to, feed::LineSource& source) {
+    Progress progress(s_.quiet ? nullptr : stderr, "sent", s_.file ? 0 : s_.messages.value_or(kMessagesDefault));
+    const feed::Pace pace{s_.batch, std::chrono::microseconds(s_.interval_us), s_.rate};
+    KV_TRY(feed::send_lines(to, source, pace, sent_, progress));
+    if (interrupted()) return {};
+    if (s_.listen) {
+      KV_TRY(feed::send_stop(to, kStopLine));
+      return feed::finish_serving(to, sent_, progress);
+    }
+    auto farewell = feed::finish_push(to, sent_, progress);
+    KV_TRY(farewell);
+    farewell_ = *std::move(farewell);
+    return {};
+  }
+
+  [[nodiscard]] int outcome() const {
+    if (interrupted()) {
+      log_warning("interrupted after {} lines", sent_.lines);
+      return cli::kInterrupted;
+    }
+    if (farewell_.errors.empty()) return cli::kDone;
+    log_error("the server answered: {}", farewell_.errors);
+    return cli::kIncomplete;
+  }
+
+  [[nodiscard]] int complain(const Error& error) const {
+    log_error("{}; sent {} lines, {} bytes", error.text, sent_.lines, sent_.bytes);
+    return cli::kIncomplete;
+  }
+
+  void print_result(int exit_code) const {
+    const double rate = seconds_ > 0 ? static_cast<double>(sent_.lines) / seconds_ : 0;
+    if (s_.json) {
+      JsonWriter json;
+      json.begin_object().field("sent", sent_.lines).field("bytes", sent_.bytes).field("seconds", seconds_);
+      json.field("messages_per_second", rate).field("complete", exit_code == cli::kDone).end_object();
+      fmt::print("{}\n", json.text());
+    } else {
+      fmt::print("sent {}  bytes {}  seconds {:.3f}  messages/second {:.0f}\n", sent_.lines, sent_.bytes, seconds_,
+                 rate);
+    }
+  }
+
+  const Settings& s_;
+  feed::Sent sent_;
+  feed::Farewell farewell_;
+  double seconds_ = 0;
+};
+
+int run_kvfeed(int argc, char** argv) {
+  Settings settings;
+  cli::CommandLine line("kvfeed",
+                        "Sends a text feed: numbered messages, synthetic trades or a file, as lines over TCP.");
+  declare(line.root(), settings);
+  if (const auto ending = line.parse(argc, argv, environ)) return cli::print(*ending);
+  if (const std::string wrong = conflict(settings); !wrong.empty()) return cli::print(line.usage_error(wrong));
+  const auto address = feed::Address::parse(settings.listen ? *settings.listen : *settings.connect);
+  if (!address) return cli::print(line.usage_error(address.error().text));
+
+  log_to_stderr("kvfeed", LogLevel::info);
+  catch_interrupts();
+  if (settings.cpu) {
+    const auto pinned = pin_this_thread(*settings.cpu);
+    if (!pinned && pinned.error().code == Code::invalid_argument)
+      return cli::print(line.usage_error("--cpu: " + pinned.error().text));
+    if (!pinned) {
+      log_error("{}", pinned.error().text);
+      return cli::kIncomplete;
+    }
+  }
+  auto source = open_source(settings);
+  if (!source) {
+    log_error("{}", source.error().text);
+    return cli::kIncomplete;
+  }
+  return Run(settings)(*address, **source);
+}
+
+}  // namespace
+}  // namespace kvingest
+
+int main(int argc, char** argv) {
+  return kvingest::run_kvfeed(argc, argv);
+}
