@@ -7,6 +7,7 @@
 namespace kvingest {
 
 extern constinit const Engine kNullEngine;
+extern constinit const Engine kFileEngine;
 extern constinit const Engine kLmdbEngine;
 
 }  // namespace kvingest

@@ -1,0 +1,344 @@
+#include "storage/file/file_store.hpp"
+
+#include <array>
+#include <cerrno>
+#include <random>
+#include <utility>
+
+#include "base/quantity.hpp"
+#include "storage/engine_rows.hpp"
+#include "storage/file/backup.hpp"
+#include "storage/file/record_reader.hpp"
+
+namespace kvingest::slots {
+namespace {
+
+constexpr std::string_view kSlotOption = "slot";
+
+Result<std::uint32_t> slot_bytes_of(const EngineOptions& options) {
+  const auto given = options.find(kSlotOption);
+  if (given == options.end()) return kSlotBytesMin;
+  const auto bytes = parse_size(given->second);
+  KV_TRY(bytes);
+  if (*bytes < kSlotBytesMin || *bytes > kSlotBytesMax || (*bytes & (*bytes - 1)) != 0) {
+    return fail(Code::invalid_argument, "slot={}: a power of two from {} to {} is needed", given->second, kSlotBytesMin,
+                kSlotBytesMax);
+  }
+  return static_cast<std::uint32_t>(*bytes);
+}
+
+Result<void> create(const EngineContext& context, const std::filesystem::path& path) {
+  const auto slot_bytes = slot_bytes_of(context.options);
+  KV_TRY(slot_bytes);
+  std::random_device random;
+  const std::uint64_t seed = std::uint64_t{random()} << 32 | random();
+  return create_slots(*context.posix, path, {.geometry = {*slot_bytes, seed}, .generation = 1});
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> FileStore::open(EngineContext context) {
+  const std::filesystem::path path = context.dir / kFileName;
+  if (context.fresh && !context.read_only) KV_TRY(create(context, path));
+  auto file = SlotFile::open(*context.posix, path, context.read_only ? O_RDONLY : O_RDWR);
+  if (!file && file.error().sys_errno == ENOENT) return fail(Code::corrupt, "{} is missing", path.native());
+  KV_TRY(file);
+  auto recovered = recover(*file);
+  KV_TRY(recovered);
+  const auto slot_bytes = slot_bytes_of(context.options);
+  KV_TRY(slot_bytes);
+  const std::uint32_t actual = recovered->header.geometry.slot_bytes;
+  if (context.options.contains(kSlotOption) && *slot_bytes != actual) {
+    context.notice(fmt::format("{}: slot={} is only for new stores; this one has slots of {} bytes", path.native(),
+                               *slot_bytes, actual));
+  }
+  if (!recovered->remark.empty()) context.notice(recovered->remark);
+  if (!recovered->torn_tail.empty()) context.notice(recovered->torn_tail);
+  return std::make_unique<FileStore>(std::move(context), *std::move(file), *std::move(recovered));
+}
+
+FileStore::FileStore(EngineContext context, SlotFile file, Recovered recovered)
+    : posix_(*context.posix),
+      read_only_(context.read_only),
+      geometry_(recovered.header.geometry),
+      torn_tail_(recovered.torn_tail.empty() ? recovered.remark : recovered.torn_tail),
+      file_(std::move(file)),
+      index_(std::move(recovered.records)),
+      writer_(file_, recovered),
+      last_batch_(recovered.last_batch) {
+  index_.meta() = std::move(recovered.meta);
+  if (recovered.last_batch > 0) index_.update(recovered.last_batch, 0).publish();
+  show();
+}
+
+FileStore::~FileStore() {
+  if (changed_) static_cast<void>(close());
+}
+
+Result<void> FileStore::write(const WriteBatch& batch, Durability durability) {
+  KV_TRY(check_writable());
+  KV_TRY(prepare());
+  const auto places = writer_.commit(batch);
+  if (!places) {
+    latch(places.error());
+    return tl::unexpected<Error>(places.error());
+  }
+  apply(batch, *places);
+  if (durability == Durability::disk) {
+    if (auto synced = sync_now(); !synced) {
+      Error error = std::move(synced).error();
+      error.code = Code::failed;  // The batch is there, on disk or not.
+      return tl::unexpected<Error>(std::move(error));
+    }
+  }
+  show();
+  return {};
+}
+
+Result<void> FileStore::check_writable() const {
+  if (failed_) return tl::unexpected<Error>(*failed_);
+  if (read_only_) return fail(Code::invalid_argument, "{} is opened for reading only", file_.path().native());
+  return {};
+}
+
+// Everything that may fail without a doubt about the next batch.
+Result<void> FileStore::prepare() {
+  changed_ = true;
+  if (!writer_.settled()) {
+    if (auto settled = writer_.settle(live()); !settled) {
+      latch(settled.error());
+      return settled;
+    }
+  }
+  if (writer_.wants_sync(live())) {
+    KV_TRY(sync_now());
+    ++self_syncs_;
+  }
+  if (writer_.may_clear()) KV_TRY(clear_waiting());
+  return {};
+}
+
+void FileStore::apply(const WriteBatch& batch, std::span<const Place> places) {
+  const std::uint64_t number = writer_.committed();
+  auto update = index_.update(number, places.size());
+  auto place = places.begin();
+  const auto applied = for_each_operation(batch.bytes(), [&](const BatchOperation& operation) -> Result<void> {
+    if (operation.erase) {
+      update.erase(operation.space, operation.key);
+      update.retire(*place);  // Behind what it erased: a tombstone goes last.
+    } else {
+      update.put(operation.space, operation.key, *place);
+    }
+    ++place;
+    return {};
+  });
+  KV_ASSERT(applied.has_value());                    // The same bytes were read when the slots were written.
+  if (place != places.end()) update.retire(*place);  // The mark of an empty batch.
+  update.publish();
+  last_batch_.store(number);
+  index_.release([this](const Place& needless, std::uint64_t until) { writer_.release(needless, until); });
+}
+
+Result<void> FileStore::sync_now() {
+  auto synced = writer_.sync(live());
+  if (synced) return {};
+  Error error = std::move(synced).error();
+  error.code = Code::failed;
+  latch(error);
+  error.code = Code::io_error;
+  return tl::unexpected<Error>(std::move(error));
+}
+
+void FileStore::latch(const Error& error) {
+  if (failed_ || error.code == Code::no_space || error.code == Code::busy) return;
+  failed_ = error;
+  failed_->code = Code::failed;
+  failed_->text += "; what is on disk is unknown since then: reopen the store";
+}
+
+Result<void> FileStore::clear_waiting() {
+  index_.release([this](const Place& needless, std::uint64_t until) { writer_.release(needless, until); });
+  if (backups_.load() > 0) return {};
+  return writer_.clear_waiting();
+}
+
+Result<bool> FileStore::get(Space space, std::string_view key, ValueVisitor visit) const {
+  std::optional<Error> problem;
+  const bool found = index_.find_pinned(space, key, [&](const Place& place) {
+    RecordReader reader(file_, geometry_);
+    auto value = reader.read(space, key, place);
+    if (value) {
+      visit(*value);
+    } else {
+      problem = std::move(value).error();
+    }
+  });
+  if (problem) return tl::unexpected<Error>(*std::move(problem));
+  return found;
+}
+
+Result<std::size_t> FileStore::multi_get(std::span<const std::string_view> keys, IndexedValueVisitor visit) const {
+  std::optional<Error> problem;
+  std::size_t found = 0;
+  RecordReader reader(file_, geometry_);
+  index_.multi_find(Space::records, keys, [&](std::size_t index, const Place& place) {
+    auto value = reader.read(Space::records, keys[index], place);
+    if (!value) {
+      problem = std::move(value).error();
+      return false;
+    }
+    visit(index, *value);
+    ++found;
+    return true;
+  });
+  if (problem) return tl::unexpected<Error>(*std::move(problem));
+  return found;
+}
+
+Result<std::size_t> FileStore::scan(Space space, const Range& range, EntryVisitor visit) const {
+  std::optional<Error> problem;
+  RecordReader reader(file_, geometry_);
+  const std::size_t visited = index_.scan(space, range, [&](std::string_view key, const Place& place) {
+    auto value = reader.read(space, key, place);
+    if (value) return visit(key, *value);
+    problem = std::move(value).error();
+    return false;
+  });
+  if (problem) return tl::unexpected<Error>(*std::move(problem));
+  return visited;
+}
+
+Result<void> FileStore::sync() {
+  KV_TRY(check_writable());
+  if (writer_.settled() && writer_.synced() == writer_.committed()) return {};
+  changed_ = true;
+  KV_TRY(sync_now());
+  show();
+  return {};
+}
+
+// Reads every live record in the order of keys and names the first damaged place in the order of the file.
+Result<VerifyReport> FileStore::verify() const {
+  VerifyReport report{.torn_tail = torn_tail_};
+  std::optional<std::pair<std::uint64_t, Error>> first;
+  std::uint64_t damaged = 0;
+  for (const Space space : {Space::records, Space::meta}) {
+    RecordReader reader(file_, geometry_);  // For each scan, so that it reads nothing from before the scan began.
+    index_.scan(space, Range{}, [&](std::string_view key, const Place& place) {
+      auto value = reader.read(space, key, place);
+      if (!value) {
+        ++damaged;
+        if (!first || place.slot < first->first) first = {place.slot, std::move(value).error()};
+        return true;
+      }
+      if (space == Space::records) ++report.records;
+      report.bytes_checked += kRecordHeadBytes + key.size() + value->size();
+      return true;
+    });
+  }
+  if (!first) return report;
+  if (damaged > 1) first->second.text += fmt::format("; {} records are damaged", damaged);
+  return tl::unexpected<Error>(std::move(first->second));
+}
+
+Result<void> FileStore::compact() {
+  KV_TRY(check_writable());
+  KV_TRY(prepare());
+  // What was replaced is cleared after the first sync, the tombstones after the second, when the clearing is on disk.
+  for (int i = 0; i < 2; ++i) {
+    KV_TRY(sync_now());
+    KV_TRY(clear_waiting());
+  }
+  KV_TRY(writer_.trim());
+  show();
+  return {};
+}
+
+Result<void> FileStore::backup(const std::filesystem::path& to) const {
+  struct Running {
+    explicit Running(std::atomic<int>& count) : running(count) { ++running; }
+    ~Running() { --running; }
+    std::atomic<int>& running;
+  };
+  // First nothing is cleared any more, then the batch is chosen: all that is needed as of that batch stays.
+  const Running running(backups_);
+  const Shown now = shown();
+  return copy_slots(posix_, file_, geometry_, now.batch, now.live, to);
+}
+
+Result<void> FileStore::close() {
+  if (!changed_ || failed_) {
+    file_.close();
+    if (changed_ && failed_) return tl::unexpected<Error>(*failed_);
+    return {};
+  }
+  changed_ = false;
+  Result<void> done;
+  if (writer_.synced() != writer_.committed()) done = sync_now();
+  if (done) done = clear_waiting();
+  file_.close();
+  return done;
+}
+
+void FileStore::show() {
+  const std::lock_guard lock(shown_mutex_);
+  shown_ = {.batch = writer_.committed(),
+            .synced = writer_.synced(),
+            .live = live(),
+            .waiting_slots = writer_.space().waiting_slots() + index_.retired_places(),
+            .free_slots = writer_.space().free_slots(),
+            .end = writer_.space().end(),
+            .syncs = writer_.syncs(),
+            .self_syncs = self_syncs_};
+}
+
+FileStore::Shown FileStore::shown() const {
+  const std::lock_guard lock(shown_mutex_);
+  return shown_;
+}
+
+void FileStore::stats(StatVisitor visit) const {
+  const Shown now = shown();
+  const std::uint64_t slot_bytes = geometry_.slot_bytes;
+  visit("records", index_.size(Space::records));
+  visit("meta_records", index_.size(Space::meta));
+  visit("slot_bytes", slot_bytes);
+  visit("live_slots", now.live.slots);
+  visit("waiting_slots", now.waiting_slots);
+  visit("free_slots", now.free_slots);
+  visit("live_bytes", now.live.slots * slot_bytes);
+  visit("dead_bytes", (now.end - now.live.slots) * slot_bytes);
+  visit("file_bytes", geometry_.offset(now.end));
+  visit("older_versions", index_.older_versions());
+  visit("last_batch", now.batch);
+  visit("synced_batch", now.synced);
+  visit("syncs", now.syncs);
+  visit("self_syncs", now.self_syncs);
+}
+
+}  // namespace kvingest::slots
+
+namespace kvingest {
+namespace {
+
+constexpr std::array kOptions = {
+    EngineOption{
+        .name = "slot",
+        .fallback = "64",
+        .meaning = "bytes of a slot in a new store, a power of two from 64 to 4096; a record takes one or more"},
+};
+
+}  // namespace
+
+constinit const Engine kFileEngine{
+    .name = "file",
+    .summary = "one seek and one write per record, into slots of one file: the honest baseline that is still safe",
+    .persistent = true,
+    .shared_readers = false,
+    .format_version = slots::kFormatVersion,
+    .options = kOptions,
+    .missing = {},
+    .open = slots::FileStore::open,
+};
+
+}  // namespace kvingest
