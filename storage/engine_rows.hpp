@@ -9,5 +9,6 @@ namespace kvingest {
 extern constinit const Engine kNullEngine;
 extern constinit const Engine kFileEngine;
 extern constinit const Engine kLmdbEngine;
+extern constinit const Engine kRocksdbEngine;
 
 }  // namespace kvingest

@@ -10,6 +10,7 @@ constexpr std::array kEngines = {
     &kNullEngine,  // One a line.
     &kFileEngine,
     &kLmdbEngine,
+    &kRocksdbEngine,
 };
 
 }  // namespace
