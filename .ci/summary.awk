@@ -23,7 +23,10 @@ function unescape(text) {
   ended_badly = 0
 }
 /<skipped message="SKIP_/ { skipped = 1 }  # the other messages: the program is missing
-match($0, /SKIPPED: .*/) && reason == "" { reason = unescape(substr($0, RSTART + 9)); sub(/<\/system-out>.*/, "", reason) }
+match($0, /SKIPPED: .*/) && reason == "" {
+  reason = unescape(substr($0, RSTART + 9))
+  sub(/<\/system-out>.*/, "", reason)
+}
 /^test cases:.*failed/ || /^\.*assertions:.*failed/ { ended_badly = 1 }
 /<\/testcase>/ {
   if (skipped && !ended_badly) {

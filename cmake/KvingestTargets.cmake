@@ -3,14 +3,16 @@
 # kvingest_setup(TARGET): warnings, sanitizers, include paths.
 function(kvingest_setup target)
   target_compile_features(${target} PUBLIC cxx_std_20)
-  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/include PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual
-                                           -Wno-missing-field-initializers)
+  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/include
+                                       PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor
+                                           -Woverloaded-virtual -Wno-missing-field-initializers)
   if(KVINGEST_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
   if(KVINGEST_SANITIZE)
-    target_compile_options(${target} PUBLIC -fsanitize=${KVINGEST_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    target_compile_options(${target} PUBLIC -fsanitize=${KVINGEST_SANITIZE} -fno-omit-frame-pointer
+                                            -fno-sanitize-recover=all)
     target_link_options(${target} PUBLIC -fsanitize=${KVINGEST_SANITIZE})
   endif()
 endfunction()
