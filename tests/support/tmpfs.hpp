@@ -16,6 +16,9 @@ class Tmpfs {
   Tmpfs(const Tmpfs&) = delete;
   Tmpfs& operator=(const Tmpfs&) = delete;
 
+  /// Makes room, or takes it away.
+  void resize(std::size_t bytes);
+
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return dir_.path(); }
   [[nodiscard]] std::filesystem::path operator/(std::string_view name) const { return dir_ / name; }
 
