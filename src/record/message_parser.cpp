@@ -30,6 +30,18 @@ bool is_unsigned_decimal(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
+/// Writes the pieces of what `from` makes at `to`, as many bytes as were measured; returns the place behind.
+char* write(const TextTemplate& from, const std::vector<std::string_view>& pieces, char* to, WriteBatch& batch) {
+  const std::string_view* piece = pieces.data();
+  for (const TextTemplate::Part& part : from.parts()) {
+    const std::string_view text = *piece++;
+    if (part.kind == TextTemplate::Kind::seq) batch.number_here(to);
+    if (part.width > text.size()) to = std::fill_n(to, part.width - text.size(), '0');
+    to = codec::copy_short(to, text.data(), text.size());
+  }
+  return to;
+}
+
 bool uses_time(const RecordPlan& plan) {
   return plan.key().contains(TextTemplate::Kind::time) || plan.value().contains(TextTemplate::Kind::time);
 }
@@ -41,7 +53,9 @@ MessageParser::MessageParser(const RecordPlan& plan)
       reader_(make_reader(plan)),
       seq_key_(plan.key().is_seq_alone()),
       uses_time_(uses_time(plan)),
-      fields_(plan.fields().size()) {}
+      fields_(plan.fields().size()),
+      key_pieces_(plan.key().parts().size()),
+      value_pieces_(plan.value().parts().size()) {}
 MessageParser::MessageParser(MessageParser&&) noexcept = default;
 MessageParser::~MessageParser() = default;
 
@@ -74,13 +88,13 @@ Verdict MessageParser::add(std::string_view message, std::uint64_t time_ns, std:
   const bool whole = plan_->whole_message();
   std::size_t key_bytes = 0;
   std::size_t value_bytes = whole ? message.size() : 0;
-  if ((!seq_key_ && !measure(plan_->key(), key_bytes)) || (!whole && !measure(plan_->value(), value_bytes)) ||
-      !check_sizes(key_bytes, value_bytes)) {
+  if ((!seq_key_ && !measure(plan_->key(), key_pieces_, key_bytes)) ||
+      (!whole && !measure(plan_->value(), value_pieces_, value_bytes)) || !check_sizes(key_bytes, value_bytes)) {
     return {Outcome::rejected, reason_, detail_};
   }
   char* to = seq_key_ ? batch.put_next_in_place(value_bytes) : batch.put_in_place(key_bytes, value_bytes);
-  if (!seq_key_) to = write(plan_->key(), to, batch);
-  whole ? codec::copy_short(to, message.data(), message.size()) : write(plan_->value(), to, batch);
+  if (!seq_key_) to = write(plan_->key(), key_pieces_, to, batch);
+  whole ? codec::copy_short(to, message.data(), message.size()) : write(plan_->value(), value_pieces_, to, batch);
   return {Outcome::stored, {}, {}};
 }
 
@@ -96,49 +110,42 @@ bool MessageParser::check_sizes(std::size_t key_bytes, std::size_t value_bytes) 
   return false;
 }
 
-bool MessageParser::measure(const TextTemplate& from, std::size_t& bytes) {
+bool MessageParser::measure(const TextTemplate& from, std::vector<std::string_view>& pieces, std::size_t& bytes) {
+  std::string_view* piece = pieces.data();
   for (const TextTemplate::Part& part : from.parts()) {
-    if (part.kind == TextTemplate::Kind::field && !is_usable(part)) return false;
-    bytes += std::max(part.width, text_of(part).size());
+    std::string_view text;
+    switch (part.kind) {
+      case TextTemplate::Kind::literal:
+        text = part.text;
+        break;
+      case TextTemplate::Kind::field:
+        text = fields_[part.field];
+        if (text.data() == nullptr) return reject_field(part);
+        if (part.width != 0 && (text.size() > part.width || !is_unsigned_decimal(text))) return reject_field(part);
+        break;
+      case TextTemplate::Kind::seq:
+        text = kSeqPlace;
+        break;
+      case TextTemplate::Kind::time:
+        text = time_;
+        break;
+      case TextTemplate::Kind::source:
+        text = source_;
+        break;
+    }
+    *piece++ = text;
+    bytes += std::max(part.width, text.size());
   }
   return true;
 }
 
-bool MessageParser::is_usable(const TextTemplate::Part& part) {
-  const std::string_view field = fields_[part.field];
-  const bool missing = field.data() == nullptr;
-  if (!missing && (part.width == 0 || (field.size() <= part.width && is_unsigned_decimal(field)))) return true;
+bool MessageParser::reject_field(const TextTemplate::Part& part) {
   const std::string name = plan_->fields()[part.field].text();
+  const bool missing = fields_[part.field].data() == nullptr;
   reason_ = missing ? "missing_field" : "bad_number";
   detail_ = missing ? fmt::format("there is no field '{}'", name)
                     : fmt::format("field '{}' is no unsigned decimal of at most {} digits", name, part.width);
   return false;
-}
-
-char* MessageParser::write(const TextTemplate& from, char* to, WriteBatch& batch) const {
-  for (const TextTemplate::Part& part : from.parts()) {
-    const std::string_view text = text_of(part);
-    if (part.kind == TextTemplate::Kind::seq) batch.number_here(to);
-    if (part.width > text.size()) to = std::fill_n(to, part.width - text.size(), '0');
-    to = codec::copy_short(to, text.data(), text.size());
-  }
-  return to;
-}
-
-std::string_view MessageParser::text_of(const TextTemplate::Part& part) const {
-  switch (part.kind) {
-    case TextTemplate::Kind::literal:
-      return part.text;
-    case TextTemplate::Kind::field:
-      return fields_[part.field];
-    case TextTemplate::Kind::seq:
-      return kSeqPlace;
-    case TextTemplate::Kind::time:
-      return time_;
-    case TextTemplate::Kind::source:
-      return source_;
-  }
-  return {};
 }
 
 }  // namespace kvingest

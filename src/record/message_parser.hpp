@@ -60,13 +60,11 @@ class MessageParser {
   void expect_columns(std::vector<std::string> columns);
 
  private:
-  /// Adds up how many bytes `from` makes of the message in hand. False: reason_ and detail_ say what is wrong.
-  bool measure(const TextTemplate& from, std::size_t& bytes);
-  bool is_usable(const TextTemplate::Part& part);
+  /// Sets `pieces` to what the parts of `from` stand for in the message in hand and adds up their bytes.
+  /// False: reason_ and detail_ say what is wrong.
+  bool measure(const TextTemplate& from, std::vector<std::string_view>& pieces, std::size_t& bytes);
+  bool reject_field(const TextTemplate::Part& part);
   bool check_sizes(std::size_t key_bytes, std::size_t value_bytes);
-  /// Writes what `from` makes at `to`, as many bytes as were measured; returns the place behind.
-  char* write(const TextTemplate& from, char* to, WriteBatch& batch) const;
-  [[nodiscard]] std::string_view text_of(const TextTemplate::Part& part) const;
 
   const RecordPlan* plan_;
   std::unique_ptr<FieldReader> reader_;
@@ -75,6 +73,8 @@ class MessageParser {
 
   // Of the message in hand.
   std::vector<std::string_view> fields_;
+  std::vector<std::string_view> key_pieces_;
+  std::vector<std::string_view> value_pieces_;
   std::string_view source_;
   char time_digits_[20];
   std::string_view time_;

@@ -5,33 +5,16 @@
 
 #include "kvingest/codec/fixed.hpp"
 #include "kvingest/limits.hpp"
+#include "record/utf8.hpp"
 
 namespace kvingest {
 namespace {
 
 constexpr std::uint64_t kSeqEnd = std::uint64_t{1} << 56;  // So that its key begins with NUL.
 
-unsigned byte_at(std::string_view bytes, std::size_t at) {
-  return static_cast<unsigned char>(bytes[at]);
-}
-
-// The size of the well-formed UTF-8 sequence that `bytes` begins with, 0 where there is none (Unicode, table 3-7), and
-// 0 for a control character.
-std::size_t utf8_text_size(std::string_view bytes) {
-  const unsigned lead = byte_at(bytes, 0);
-  const std::size_t size = lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
-  if (size == 0 || bytes.size() < size) return 0;
-  unsigned least = 0x80;
-  unsigned most = 0xBF;
-  if (lead == 0xC2 || lead == 0xE0) least = 0xA0;  // U+0080 to U+009F; longer forms than needed.
-  if (lead == 0xED) most = 0x9F;                   // Surrogates.
-  if (lead == 0xF0) least = 0x90;
-  if (lead == 0xF4) most = 0x8F;  // Beyond U+10FFFF.
-  if (byte_at(bytes, 1) < least || byte_at(bytes, 1) > most) return 0;
-  for (std::size_t i = 2; i < size; ++i) {
-    if ((byte_at(bytes, i) & 0xC0) != 0x80) return 0;
-  }
-  return size;
+// U+0080 to U+009F: control characters, some of which terminals obey.
+bool is_c1_control(std::string_view bytes) {
+  return bytes[0] == '\xC2' && static_cast<unsigned char>(bytes[1]) < 0xA0;
 }
 
 bool is_plain(char c) {
@@ -65,8 +48,8 @@ void append_escaped(std::string& to, std::string_view bytes) {
     to.append(bytes.substr(0, plain));
     bytes.remove_prefix(plain);
     if (bytes.empty()) return;
-    const std::size_t kept = utf8_text_size(bytes);
-    if (kept != 0) {
+    const std::size_t kept = utf8_sequence_size(bytes);
+    if (kept != 0 && !is_c1_control(bytes)) {
       to.append(bytes.substr(0, kept));
       bytes.remove_prefix(kept);
       continue;
