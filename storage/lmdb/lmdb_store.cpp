@@ -256,9 +256,8 @@ Result<void> LmdbStore::commit_failed(int rc) {
   const bool harmless =
       (space || rc == EIO) && !panicked() && !env_->writeback_failed() && (space || env_->file_system_full());
   if (!harmless) return latch(std::move(error));
-  error.code = Code::no_space;
-  error.text += "; nothing of the batch was written: free space on its file system";
-  return tl::unexpected<Error>(std::move(error));
+  return fail(space ? rc : ENOSPC, "write to {}: nothing of the batch was written; free space on its file system",
+              env_->data_path().native());
 }
 
 // After a failed write of the header every transaction is refused until the environment is opened again.

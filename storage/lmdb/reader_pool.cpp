@@ -30,14 +30,21 @@ int ReaderPool::Lease::cursor(MDB_dbi database, MDB_cursor*& to) const {
 }
 
 ReaderPool::Pause::Pause(ReaderPool& pool) : pool_(pool) {
+  pool_.gate_.lock();
+  pool_.paused_.store(true, std::memory_order_relaxed);
   for (Slot& slot : pool_.slots_) slot.in_use.lock();
 }
 
 ReaderPool::Pause::~Pause() {
   for (Slot& slot : pool_.slots_) slot.in_use.unlock();
+  pool_.paused_.store(false, std::memory_order_relaxed);
+  pool_.gate_.unlock();
 }
 
 ReaderPool::Slot& ReaderPool::lock_slot() {
+  if (paused_.load(std::memory_order_relaxed)) {
+    const std::scoped_lock wait_for_its_end(gate_);
+  }
   const std::size_t home = home_of_this_thread();
   for (std::size_t i = 0; i < kSlots; ++i) {
     Slot& slot = slots_[(home + i) % kSlots];

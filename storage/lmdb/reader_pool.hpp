@@ -94,6 +94,8 @@ class ReaderPool {
   void follow_map();
 
   std::array<Slot, kSlots> slots_;
+  std::mutex gate_;  // Held by a Pause: else readers in a hurry could keep it from the slots for long.
+  std::atomic<bool> paused_ = false;
   MDB_env* env_ = nullptr;  // Changes under a Pause only.
   Databases databases_;
   std::atomic<std::uint64_t> stale_cleared_ = 0;

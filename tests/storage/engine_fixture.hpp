@@ -1,6 +1,8 @@
-// engine_fixture.hpp -- opens an engine through its row alone, as open_store() does below its checks.
+// engine_fixture.hpp -- an engine by its row alone, as open_store() uses it below its checks; and one in a second
+// process, driven line by line.
 //
 // Threads: one at a time.
+// Errors:  what a test cannot go on from fails it at once.
 #pragma once
 
 #include <cstdint>
@@ -14,66 +16,54 @@
 
 #include "base/posix.hpp"
 #include "kvingest/engine.hpp"
-#include "tests/support/catch.hpp"
+#include "tests/support/expect.hpp"
+#include "tests/support/process.hpp"
 
 namespace kvingest::test {
 
-/// What an engine gets: `dir` exists; `fresh` where it is to make its files.
-inline EngineContext context_for(const std::filesystem::path& dir, bool fresh, EngineOptions options = {}) {
-  return {.dir = dir,
-          .options = std::move(options),
-          .fresh = fresh,
-          .posix = &Posix::real(),
-          .notice = [](std::string_view) {}};
-}
+/// How an engine finds its directory.
+enum class Opening { fresh, again, read_only };
 
-/// Opens or fails the test.
-inline std::unique_ptr<Store> open_engine(const Engine& engine, EngineContext context) {
-  auto opened = engine.open(std::move(context));
-  if (!opened) FAIL("open " << engine.name << ": " << opened.error().text);
-  return std::move(*opened);
-}
+/// What an engine gets; `dir` exists. Notices go to `notices` where given.
+EngineContext context_for(const std::filesystem::path& dir, Opening how, EngineOptions options = {},
+                          std::vector<std::string>* notices = nullptr);
+
+std::unique_ptr<Store> open_engine(const Engine& engine, EngineContext context);
+
+/// Writes, or fails the test.
+void write(Store& store, const WriteBatch& batch, Durability level = Durability::kernel);
+
+/// A batch that puts keys "TEXT00000000" and so on from `first`, each with `value_bytes` bytes that tell its number.
+WriteBatch numbered_batch(std::string_view text, std::uint64_t first, std::uint64_t count, std::size_t value_bytes);
+std::string numbered_key(std::string_view text, std::uint64_t number);
+std::string numbered_value(std::uint64_t number, std::size_t bytes);
 
 /// The value under `key`; nullopt where there is none.
-inline std::optional<std::string> value_of(const Store& store, std::string_view key, Space space = Space::records) {
-  std::optional<std::string> found;
-  const auto got = store.get(space, key, [&](std::string_view value) { found = value; });
-  if (!got) FAIL("get: " << got.error().text);
-  CHECK(*got == found.has_value());
-  return found;
-}
-
-inline std::uint64_t stat_of(const Store& store, std::string_view name) {
-  std::optional<std::uint64_t> found;
-  store.stats([&](std::string_view stat, std::uint64_t value) {
-    if (stat == name) found = value;
-  });
-  if (!found) FAIL("no such stat: " << name);
-  return *found;
-}
+std::optional<std::string> value_of(const Store& store, std::string_view key, Space space = Space::records);
 
 using Entries = std::vector<std::pair<std::string, std::string>>;
+Entries entries_of(const Store& store, const Range& range = {}, Space space = Space::records);
 
-inline Entries entries_of(const Store& store, const Range& range = {}, Space space = Space::records) {
-  Entries found;
-  const auto passed = store.scan(space, range, [&](std::string_view key, std::string_view value) {
-    found.emplace_back(key, value);
-    return true;
-  });
-  if (!passed) FAIL("scan: " << passed.error().text);
-  CHECK(*passed == found.size());
-  return found;
-}
+std::uint64_t stat_of(const Store& store, std::string_view name);
 
-/// The code of a failure, or nullopt of a success, for CHECK lines that show it.
-template <class T>
-std::optional<Code> code_of(const Result<T>& result) {
-  return result ? std::nullopt : std::optional<Code>(result.error().code);
-}
+/// Every file below `dir` with its content.
+Entries tree_of(const std::filesystem::path& dir);
+
+/// An engine in a process of its own (engine_tool.cpp says what it understands).
+class EngineProcess {
+ public:
+  /// Starts it and waits until the engine is open. `before` goes in front of the command line.
+  EngineProcess(std::string_view engine, const std::filesystem::path& dir, Opening how, std::string_view options = {},
+                std::vector<std::string> before = {});
+
+  /// Sends a line and returns the answer.
+  std::string ask(std::string_view line);
+  /// Sends a line whose answer is not waited for.
+  void tell(std::string_view line);
+  [[nodiscard]] Process& process() noexcept { return process_; }
+
+ private:
+  Process process_;
+};
 
 }  // namespace kvingest::test
-
-template <>
-struct Catch::StringMaker<kvingest::Code> {
-  static std::string convert(kvingest::Code code) { return std::string(kvingest::to_string(code)); }
-};

@@ -6,21 +6,16 @@
 namespace kvingest::test {
 namespace {
 
-std::unique_ptr<Store> fresh(const TempDir& dir, EngineOptions options = {}) {
-  return open_engine(kRocksdbEngine, context_for(dir.path(), true, std::move(options)));
+std::unique_ptr<Store> fresh(const std::filesystem::path& dir, EngineOptions options = {}) {
+  return open_engine(kRocksdbEngine, context_for(dir, Opening::fresh, std::move(options)));
 }
-std::unique_ptr<Store> again(const TempDir& dir, EngineOptions options = {}) {
-  return open_engine(kRocksdbEngine, context_for(dir.path(), false, std::move(options)));
-}
-
-void write(Store& store, const WriteBatch& batch, Durability level = Durability::kernel) {
-  const auto written = store.write(batch, level);
-  if (!written) FAIL("write: " << written.error().text);
+std::unique_ptr<Store> again(const std::filesystem::path& dir, EngineOptions options = {}) {
+  return open_engine(kRocksdbEngine, context_for(dir, Opening::again, std::move(options)));
 }
 
 TEST_CASE("rocksdb: both key spaces and the batch number are written together and stay apart") {
   TempDir dir;
-  auto store = fresh(dir);
+  auto store = fresh(dir.path());
   WriteBatch batch;
   batch.put("b", "record");
   batch.put_meta("b", "meta");
@@ -32,7 +27,7 @@ TEST_CASE("rocksdb: both key spaces and the batch number are written together an
   batch.erase("b");
   write(*store, batch, Durability::disk);
   REQUIRE(store->close());
-  store = again(dir);
+  store = again(dir.path());
   CHECK(store->last_batch() == 2);
   CHECK(store->count().value() == 2);
   CHECK(value_of(*store, "a") == "");
