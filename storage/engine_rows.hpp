@@ -7,6 +7,8 @@
 namespace kvingest {
 
 extern constinit const Engine kNullEngine;
+extern constinit const Engine kHashEngine;
+extern constinit const Engine kMapEngine;
 extern constinit const Engine kFileEngine;
 extern constinit const Engine kLmdbEngine;
 extern constinit const Engine kRocksdbEngine;

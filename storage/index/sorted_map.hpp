@@ -58,6 +58,11 @@ class SortedMap {
     map_.erase(at);
     return place;
   }
+  /// Calls `visit(place)` for every entry.
+  template <class F>
+  void for_each_place(F&& visit) const {
+    for (const auto& [key, place] : map_) visit(place);
+  }
 
  private:
   Map map_;
