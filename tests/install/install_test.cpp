@@ -1,0 +1,48 @@
+// The world: `cmake --install` of this build into a temporary folder; the programs are then run from `/`.
+#include <filesystem>
+
+#include "tests/support/catch.hpp"
+#include "tests/support/process.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace kvingest::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Installs into `prefix` and returns the folder of the programs.
+fs::path install(const TempDir& prefix) {
+  const Finished installed = run({"cmake", "--install", KVINGEST_BUILD_DIR, "--prefix", prefix.path()});
+  INFO(installed.err);
+  REQUIRE(installed.exit.code == 0);
+  return prefix / "bin";
+}
+
+TEST_CASE("installed programs run from anywhere and carry no library path of the build tree") {
+  const TempDir prefix;
+  const fs::path programs = install(prefix);
+  for (const char* name : {"kvingest", "kvfeed", "kvq", "kvbench"}) {
+    const std::string program = programs / name;
+    INFO(program);
+    const Finished version = run({program, "--version"}, {.cwd = "/"});
+    CHECK(version.exit.code == 0);
+    CHECK_FALSE(version.out.empty());
+    const Finished dynamic = run({"readelf", "-d", program});
+    REQUIRE(dynamic.exit.code == 0);
+    CHECK(dynamic.out.find("NEEDED") != std::string::npos);
+    CHECK(dynamic.out.find("RPATH") == std::string::npos);
+    CHECK(dynamic.out.find("RUNPATH") == std::string::npos);
+  }
+}
+
+TEST_CASE("an installed kvingest finds the kvfeed beside it") {
+  const TempDir prefix;
+  const fs::path programs = install(prefix);
+  const Finished demo = run({programs / "kvingest", "--demo", "10000", "--quiet"}, {.cwd = "/"});
+  INFO(demo.err);
+  CHECK(demo.exit.code == 0);
+  CHECK(demo.out.find("Total Messages Ingested: 10000\n") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace kvingest::test
