@@ -149,7 +149,6 @@ Result<rocksdb::Options> make_options(const EngineOptions& given) {
   options.keep_log_file_num = 4;
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;
-  options.avoid_unnecessary_blocking_io = true;  // Files are removed in the background, not by the end of a scan.
   return options;
 }
 

@@ -120,19 +120,22 @@ class RocksdbStore final : public Store {
 };
 
 Result<void> RocksdbStore::open(const EngineOptions& options, bool fresh) {
+  std::error_code error;
+  if (!fresh && !std::filesystem::exists(dir_ / kDatabaseName / "CURRENT", error)) {
+    return error ? fail(error.value(), "open {}", path_) : fail(Code::corrupt, "{}: has no file CURRENT", path_);
+  }
   auto settings = rocks::make_options(options);
   KV_TRY(settings);
   settings->create_if_missing = fresh && !read_only_;
+  // Files that nobody needs any more are removed in the background, not by the end of a scan. A database opened for
+  // reading has no background.
+  settings->avoid_unnecessary_blocking_io = !read_only_;
   settings->listeners.push_back(write_state_);
   rocksdb::DB* db = nullptr;
   const Status opened =
       read_only_ ? rocksdb::DB::OpenForReadOnly(*settings, path_, &db) : rocksdb::DB::Open(*settings, path_, &db);
   db_.reset(db);
-  if (!opened.ok()) {
-    Error error = rocks::to_error(opened, fmt::format("open {}", path_));
-    if (error.code == Code::invalid_argument) error.code = Code::corrupt;  // So it names a store without its files.
-    return tl::unexpected<Error>(std::move(error));
-  }
+  if (!opened.ok()) return failure(opened, "open {}", path_);
   return read_last_batch();
 }
 
