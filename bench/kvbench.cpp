@@ -1,0 +1,214 @@
+// kvbench -- measures what this machine allows and what kvingest makes of it. The suites are in files of their own
+// (suites.cpp lists them); this file is the program around them.
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+#include "base/cli.hpp"
+#include "base/interrupt.hpp"
+#include "base/json_writer.hpp"
+#include "base/log.hpp"
+#include "base/posix.hpp"
+#include "bench/bounds.hpp"
+#include "bench/suite.hpp"
+
+namespace kvingest::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What a store needs for a line of a run, at most (slots, indexes, logs and their copies), and beside the lines.
+constexpr std::uint64_t kDiskBytesPerMessage = 300;
+constexpr std::uint64_t kDiskBytesBeside = std::uint64_t{256} << 20;
+
+/// Beyond this load average at the start somebody else is at work.
+constexpr double kBusyLoad = 0.5;
+
+/// Of the commands that a suite runs as children.
+struct BoundSettings {
+  std::string port_file;
+  std::string file;
+  std::uint64_t messages = 1'000'000;
+  std::optional<int> cpu;
+};
+
+/// A directory that is removed with everything in it.
+class WorkDir {
+ public:
+  static Result<WorkDir> make(const fs::path& in) {
+    std::string name = (in / "kvbench-work-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) return fail(errno, "make a directory in {}", in.native());
+    return WorkDir(name);
+  }
+  WorkDir(WorkDir&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  WorkDir& operator=(WorkDir&&) = delete;
+  ~WorkDir() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  [[nodiscard]] const fs::path& path() const noexcept { return path_; }
+
+ private:
+  explicit WorkDir(fs::path path) : path_(std::move(path)) {}
+  fs::path path_;
+};
+
+Result<std::vector<const Suite*>> parse_suites(std::string_view list) {
+  std::vector<std::string_view> known;
+  for (const Suite& suite : suites()) known.push_back(suite.name);
+  std::vector<const Suite*> chosen;
+  while (!list.empty()) {
+    const std::string_view name = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(name.size() + 1, list.size()));
+    const auto found = std::find(known.begin(), known.end(), name);
+    if (found == known.end())
+      return fail(Code::invalid_argument, "--suite: there is no suite '{}'; there are: {}", name,
+                  fmt::join(known, ", "));
+    chosen.push_back(&suites()[static_cast<std::size_t>(found - known.begin())]);
+  }
+  return chosen;
+}
+
+std::string command_line(int argc, const char* const* argv) {
+  std::string text;
+  for (int i = 0; i < argc; ++i) text += (i == 0 ? "" : " ") + std::string(i == 0 ? "kvbench" : argv[i]);
+  return text;
+}
+
+/// The directory that this program is in, and the others with it.
+fs::path programs_dir() {
+  std::error_code ignored;
+  return fs::read_symlink("/proc/self/exe", ignored).parent_path();
+}
+
+Result<void> check_space(const fs::path& dir, std::uint64_t messages) {
+  struct statvfs info {};
+  if (::statvfs(dir.c_str(), &info) != 0) return fail(errno, "statvfs {}", dir.native());
+  const std::uint64_t free_bytes = std::uint64_t{info.f_bavail} * info.f_frsize;
+  const std::uint64_t needed_bytes = kDiskBytesBeside + messages * kDiskBytesPerMessage;
+  if (free_bytes >= needed_bytes) return {};
+  return fail(Code::no_space, "{}: this run may need {} MiB, {} MiB are free; choose another --out or fewer --messages",
+              dir.native(), needed_bytes >> 20, free_bytes >> 20);
+}
+
+/// Everything that a user's mistake can spoil was checked: from here on only the world can.
+Result<bool> run_suites(const Settings& s, const std::vector<const Suite*>& chosen, std::vector<Contender> stores,
+                        Placement placement, Results& results) {
+  std::error_code error;
+  fs::create_directories(s.out, error);
+  if (error) return fail(error.value(), "create {}", s.out);
+  KV_TRY(check_space(s.out, s.messages));
+  auto work_dir = WorkDir::make(s.out);
+  KV_TRY(work_dir);
+  results.machine = describe_machine(work_dir->path());
+  if (is_memory_filesystem(results.machine))
+    log_warning("{} is in memory ({}): rows at disk measure no disk", s.out, results.machine.filesystem);
+  if (placement.feed == placement.ingest) log_warning("feed and ingestion share CPU {}", placement.feed);
+  if (results.machine.load > kBusyLoad)
+    log_warning("load average {:.1f}: others use this machine, too, and the figures will show it",
+                results.machine.load);
+  auto probe = probe_machine(work_dir->path(), placement);
+  KV_TRY(probe);
+  results.probe = *probe;
+
+  Bench bench{s, std::move(stores), placement, programs_dir(), work_dir->path(), results, {}};
+  for (const Suite* suite : chosen) KV_TRY(suite->run(bench));
+  KV_TRY(replace_file(Posix::real(), fs::path(s.out) / "results.json", results.json()));
+  if (s.json)
+    fmt::print("{}", results.json());
+  else
+    fmt::print("{}, {}, {}, {}\n{}\n{}", results.machine.cpu, results.machine.system, results.machine.kernel,
+               results.machine.filesystem, probe_text(results.probe), bench.tables);
+  return std::none_of(results.rows.begin(), results.rows.end(), [](const Row& row) { return !row.error.empty(); });
+}
+
+int finish(const Result<bool>& done) {
+  if (done) return *done ? cli::kDone : cli::kIncomplete;
+  log_error("{}", done.error().text);
+  return interrupted() ? cli::kInterrupted : cli::kIncomplete;
+}
+
+int run_command(const cli::CommandLine& line, const Settings& settings, Results& results) {
+  const auto chosen = parse_suites(line.chosen() == "run" ? std::string_view(settings.suites) : line.chosen());
+  if (!chosen) return cli::print(line.usage_error(chosen.error().text));
+  auto stores = parse_stores(settings.stores);
+  if (!stores) return cli::print(line.usage_error("--store: " + stores.error().text));
+  const auto placement = place(settings);
+  if (!placement) return cli::print(line.usage_error(placement.error().text));
+  return finish(run_suites(settings, *chosen, *std::move(stores), *placement, results));
+}
+
+Result<bool> run_probe(const Settings& settings) {
+  auto placement = place(settings);
+  KV_TRY(placement);
+  std::error_code error;
+  fs::create_directories(settings.out, error);
+  if (error) return fail(error.value(), "create {}", settings.out);
+  auto probe = probe_machine(settings.out, *placement);
+  KV_TRY(probe);
+  JsonWriter json;
+  write_probe(json, *probe);
+  fmt::print("{}", settings.json ? json.text() + "\n" : probe_text(*probe));
+  return true;
+}
+
+Result<bool> print_bound(Result<BoundReport> report) {
+  KV_TRY(report);
+  JsonWriter json;
+  json.begin_object().field("received", report->messages).field("bytes", report->bytes);
+  json.field("seconds", report->seconds).end_object();
+  fmt::print("{}\n", json.text());
+  return true;
+}
+
+void declare(cli::CommandLine& line, Settings& settings, BoundSettings& bound) {
+  for (const Suite& suite : suites())
+    declare_options(line.command(std::string(suite.name), std::string(suite.summary)), settings);
+  cli::Command& run = line.command("run", "run the suites that --suite names");
+  run.text("suite", &settings.suites, "LIST", "suites, separated by commas");
+  declare_options(run, settings);
+  cli::Command& probe = line.command("probe", "measure the machine's own limits");
+  probe.text("out", &settings.out, "DIR", "write files here for a moment");
+  probe.flag("json", &settings.json, "print one JSON object");
+  cli::Command& discard = line.command("discard", "receive lines and store nothing: what ingest is compared with");
+  discard.text("port-file", &bound.port_file, "FILE", "write `feed HOST:PORT` to this file once listening");
+  discard.number("cpu", &bound.cpu, "C", "pin to this CPU");
+  cli::Command& seek_write = line.command("seek-write", "write records with one seek and one write each");
+  seek_write.text("file", &bound.file, "FILE", "the file to write");
+  seek_write.number("messages", &bound.messages, "N", "how many records");
+  seek_write.number("cpu", &bound.cpu, "C", "pin to this CPU");
+}
+
+int run_kvbench(int argc, char** argv) {
+  Settings settings;
+  BoundSettings bound;
+  cli::CommandLine line("kvbench", "Measures what this machine allows and what kvingest makes of it.");
+  declare(line, settings, bound);
+  if (const auto ending = line.parse(argc, argv, environ)) return cli::print(*ending);
+  log_to_stderr("kvbench", settings.quiet ? LogLevel::warning : LogLevel::info);
+  catch_interrupts();
+
+  if (line.chosen() == "probe") return finish(run_probe(settings));
+  if (line.chosen() == "discard") {
+    if (bound.port_file.empty()) return cli::print(line.usage_error("--port-file is missing"));
+    return finish(print_bound(discard_feed(bound.port_file, bound.cpu)));
+  }
+  if (line.chosen() == "seek-write") {
+    if (bound.file.empty()) return cli::print(line.usage_error("--file is missing"));
+    return finish(print_bound(seek_and_write(bound.file, bound.messages, bound.cpu)));
+  }
+  Results results;
+  results.command = command_line(argc, argv);
+  results.seed = settings.seed;
+  return run_command(line, settings, results);
+}
+
+}  // namespace
+}  // namespace kvingest::bench
+
+int main(int argc, char** argv) {
+  return kvingest::bench::run_kvbench(argc, argv);
+}

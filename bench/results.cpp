@@ -1,0 +1,57 @@
+#include "bench/results.hpp"
+
+#include <fmt/chrono.h>
+
+#include <chrono>
+
+#include "base/cli.hpp"
+#include "base/json_writer.hpp"
+#include "bench/statistics.hpp"
+
+namespace kvingest::bench {
+namespace {
+
+void text_or_null(JsonWriter& json, std::string_view name, const std::string& text) {
+  json.key(name);
+  if (text.empty())
+    json.null();
+  else
+    json.value(text);
+}
+
+void write_row(JsonWriter& json, const Row& row) {
+  const Subject& subject = row.subject;
+  json.begin_object().field("suite", subject.suite).field("workload", subject.workload);
+  text_or_null(json, "store", subject.store);
+  text_or_null(json, "durability", subject.durability);
+  text_or_null(json, "level", subject.level);
+  json.key("params").begin_object();
+  for (const auto& [name, value] : subject.params) json.field(name, value);
+  json.end_object().field("metric", row.metric).field("unit", row.unit).key("value");
+  if (row.values.empty())
+    json.null();
+  else
+    json.value(median(row.values));
+  json.field("repeats", row.values.size()).field("spread", spread(row.values));
+  if (!row.error.empty()) json.field("error", row.error);
+  json.end_object();
+}
+
+}  // namespace
+
+std::string Results::json() const {
+  JsonWriter writer;
+  const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  writer.begin_object().field("schema", 1).field("version", cli::program_version()).field("command", command);
+  writer.field("time", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now))).field("seed", seed);
+  writer.key("machine");
+  write_machine(writer, machine);
+  writer.key("probe");
+  write_probe(writer, probe);
+  writer.key("results").begin_array();
+  for (const Row& row : rows) write_row(writer, row);
+  writer.end_array().end_object();
+  return writer.text() + "\n";
+}
+
+}  // namespace kvingest::bench
