@@ -1,27 +1,22 @@
-// feed_connection.hpp -- one producer's connection: bytes in, parcels out, answers back.
+// feed_connection.hpp -- the socket of one producer: reads in turns, sends what the session answers.
 //
-// A turn reads what the socket has, up to a byte budget, cuts it into messages and hands over one parcel. Nothing waits
-// for the disk here: answers come when the committer gives the parcel back.
+// A turn reads what the socket has, up to a byte budget, and lets the session make one parcel of it. Nothing waits for
+// the disk here: answers come when the committer gives the parcel back.
 //
 // Threads:  belongs to one FeedWorker from accept to close; every method runs on the worker's thread.
-// Lifetime: owned by the worker, until run() has ended and every parcel has come back.
-// Errors:   a peer's mistakes are answered or counted; a lost connection ends run(). Nothing is thrown.
+// Lifetime: owned by the worker, until run() has ended.
+// Errors:   a lost connection ends run(). Nothing is thrown.
 #pragma once
 
 #include <asio/awaitable.hpp>
 #include <asio/steady_timer.hpp>
+#include <chrono>
 #include <cstdint>
-#include <deque>
-#include <memory>
 #include <string>
-#include <string_view>
 
-#include "kvingest/ingest.hpp"
 #include "net/endpoint.hpp"
 #include "net/feed_options.hpp"
-#include "net/feed_protocol.hpp"
-#include "net/line_cutter.hpp"
-#include "record/message_parser.hpp"
+#include "net/feed_session.hpp"
 
 namespace kvingest::net {
 
@@ -29,48 +24,28 @@ class FeedWorker;
 
 class FeedConnection {
  public:
-  enum class Role : std::uint8_t { accepted, pulled };
-  enum class End : std::uint8_t {
-    peer,       ///< The peer closed, or the connection broke.
-    stop_line,  ///< The feed's last line came.
-    stopped,    ///< The service stops, or takes no more messages.
-  };
-
-  FeedConnection(FeedWorker& worker, StreamProtocol::socket socket, std::string peer, std::uint64_t id, Role role);
+  FeedConnection(FeedWorker& worker, StreamProtocol::socket socket, std::string peer, std::uint64_t id, FeedRole role);
   FeedConnection(const FeedConnection&) = delete;
   FeedConnection& operator=(const FeedConnection&) = delete;
 
-  /// Serves the peer until it has closed, every parcel is answered and the answers are sent.
-  asio::awaitable<End> run();
+  /// Serves the peer until its input has ended, every parcel is answered and the answers are sent.
+  asio::awaitable<FeedEnd> run();
 
-  /// A parcel of this connection has come back.
-  void answered(const Parcel& parcel);
-  /// Sends the answers that have gathered.
+  [[nodiscard]] FeedSession& session() noexcept { return session_; }
+  /// Sends the answers that have gathered, and wakes run() for whatever else has changed.
   void flush();
-  /// The committer has room again.
-  void room() { wake_.cancel(); }
+  /// The session has ended by what came from elsewhere: stops waiting for the peer.
+  void wake();
   /// The service stops: takes what the kernel holds already, and no more.
   void drain();
 
-  // For LineCutter.
-  bool line(std::string_view message, std::uint64_t offset);
-  bool long_line(const LongLine& message, std::uint64_t offset);
-
  private:
-  enum class Turn : std::uint8_t { more, drained, ended };
+  enum class Turn : std::uint8_t { more, drained };
 
   Turn read_turn();
-  std::size_t bytes_wanted() const;
-  void end_input(bool properly);
-  bool take_data(std::string_view message, std::uint64_t offset);
-  void take_control(std::string_view message, std::uint64_t offset);
-  void reject(std::string_view message, std::uint64_t length, std::uint64_t checksum, std::uint64_t offset,
-              std::string_view reason, std::string_view detail);
-  bool count_message();
-  void hand_over(bool sync);
-  void bound_unfinished();
-  void answer(const ControlAnswer& text);
-  [[nodiscard]] const std::string& stop_line() const noexcept;
+  [[nodiscard]] bool must_wait();
+  void send_output();
+  void plan_acknowledgement(std::chrono::steady_clock::time_point due);
 
   asio::awaitable<void> readable();
   asio::awaitable<void> woken();
@@ -80,27 +55,15 @@ class FeedConnection {
   FeedWorker& worker_;
   const FeedOptions& options_;
   StreamProtocol::socket socket_;
+  FeedSession session_;
   asio::steady_timer wake_;  // Never expires; cancelled to wake run().
-  Role role_;
-  std::shared_ptr<const Origin> origin_;  // Shared with the parcels under way.
-  LineCutter cutter_;
-  MessageParser parser_;
-  std::unique_ptr<Parcel> parcel_;  // Being filled; null between turns.
-  const bool uses_time_;            // A template has {time}.
-  std::uint64_t now_ns_ = 0;        // Arrival time of this turn's bytes, where uses_time_.
-
-  std::uint64_t line_ = 0;         // Number of the last message.
-  std::uint64_t outstanding_ = 0;  // Parcels at the committer.
-  Tally settled_;                  // Of the parcels that came back.
-  std::deque<std::string> syncs_;  // Tags of the syncs under way, in order.
-  std::string output_;             // Answers not yet taken by the socket.
-  bool writing_ = false;           // write_rest() runs.
-  bool input_ended_ = false;
+  asio::steady_timer ack_;   // Until the next acknowledgement is due.
+  bool ack_planned_ = false;
+  bool writing_ = false;    // write_rest() runs.
   bool peer_lost_ = false;  // Nothing more can be sent.
+  bool idle_out_ = false;   // --idle-timeout has passed.
   bool draining_ = false;
   std::size_t drain_bytes_left_ = 0;
-  std::size_t carried_counted_ = 0;  // This connection's part of the worker's unfinished bytes.
-  End end_ = End::peer;
 };
 
 }  // namespace kvingest::net

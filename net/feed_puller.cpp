@@ -53,15 +53,15 @@ asio::awaitable<void> FeedWorker::pull_until_stopped(Endpoint from) {
       said = false;
       back_off = kBackOffFirst;
       log_info("pulling from {}", from.text());
-      FeedConnection& connection = add(std::move(socket), from.text(), FeedConnection::Role::pulled);
+      FeedConnection& connection = add(std::move(socket), from.text(), FeedRole::pulled);
       const std::uint64_t id = last_id_;
-      const FeedConnection::End end = co_await connection.run();
+      const FeedEnd end = co_await connection.run();
       remove(id);
-      if (end == FeedConnection::End::stop_line) {
+      if (end == FeedEnd::stop_line) {
         if (options_.pull_ended) options_.pull_ended();
         co_return;
       }
-      if (end == FeedConnection::End::stopped) co_return;
+      if (end == FeedEnd::stopped) co_return;
       why = "the connection ended before the stop line";
     }
     if (draining_) co_return;

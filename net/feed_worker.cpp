@@ -22,7 +22,9 @@ FeedWorker::FeedWorker(int number, const FeedOptions& options, ParcelSink& sink)
       options_(options),
       sink_(sink),
       receive_buffer_(std::make_unique_for_overwrite<char[]>(kReceiveBytes)),
-      pull_pause_(context_) {}
+      pull_pause_(context_) {
+  sink_.attach(*this);
+}
 
 FeedWorker::~FeedWorker() {
   KV_ASSERT(!thread_.joinable());
@@ -53,18 +55,18 @@ void FeedWorker::adopt(StreamProtocol::socket socket, std::string peer) {
   asio::post(context_, [this, fd, family, peer = std::move(peer)]() mutable {
     StreamProtocol::socket mine(context_, StreamProtocol(family, 0), fd);
     if (draining_) return;
-    add(std::move(mine), std::move(peer), FeedConnection::Role::accepted);
+    add(std::move(mine), std::move(peer), FeedRole::accepted);
   });
 }
 
-FeedConnection& FeedWorker::add(StreamProtocol::socket socket, std::string peer, FeedConnection::Role role) {
+FeedConnection& FeedWorker::add(StreamProtocol::socket socket, std::string peer, FeedRole role) {
   const std::uint64_t id = ++last_id_;
   auto& connection = connections_[id];
   connection = std::make_unique<FeedConnection>(*this, std::move(socket), std::move(peer), id, role);
   connection_count_.store(connections_.size(), std::memory_order_relaxed);
   if (options_.feed_began) options_.feed_began();
-  if (role == FeedConnection::Role::accepted) {
-    asio::co_spawn(context_, connection->run(), [this, id](const std::exception_ptr& error, FeedConnection::End) {
+  if (role == FeedRole::accepted) {
+    asio::co_spawn(context_, connection->run(), [this, id](const std::exception_ptr& error, FeedEnd) {
       KV_ASSERT(error == nullptr);
       remove(id);
     });
@@ -103,18 +105,36 @@ void FeedWorker::answer(std::vector<std::unique_ptr<Parcel>> parcels) {
   for (auto& parcel : parcels) {
     const auto at = connections_.find(parcel->origin->connection);
     KV_ASSERT(at != connections_.end());  // A connection stays until its parcels are back.
-    at->second->answered(*parcel);
+    at->second->session().answered(*parcel);
   }
   for (auto& parcel : parcels) {
     connections_.find(parcel->origin->connection)->second->flush();
     recycle(std::move(parcel));
   }
-  for (auto& [id, connection] : connections_) connection->room();
 }
 
 void FeedWorker::room() {
   asio::post(context_, [this] {
-    for (auto& [id, connection] : connections_) connection->room();
+    for (auto& [id, connection] : connections_) connection->flush();
+  });
+}
+
+void FeedWorker::superseded(std::uint64_t connection) {
+  asio::post(context_, [this, connection] {
+    const auto at = connections_.find(connection);
+    if (at == connections_.end()) return;  // It has ended by itself.
+    at->second->session().superseded();
+    at->second->wake();
+  });
+}
+
+void FeedWorker::paused(std::string_view reason) {
+  asio::post(context_, [this, reason = std::string(reason)] {
+    paused_reason_ = reason;
+    for (auto& [id, connection] : connections_) {
+      connection->session().paused(reason);
+      connection->flush();
+    }
   });
 }
 

@@ -42,6 +42,8 @@ class FeedWorker final : public Inbox {
 
   void deliver(std::vector<std::unique_ptr<Parcel>> parcels) override;
   void room() override;
+  void superseded(std::uint64_t connection) override;
+  void paused(std::string_view reason) override;
 
   [[nodiscard]] std::size_t connections() const noexcept { return connection_count_.load(std::memory_order_relaxed); }
 
@@ -54,13 +56,15 @@ class FeedWorker final : public Inbox {
   [[nodiscard]] char* receive_buffer() noexcept { return receive_buffer_.get(); }
   [[nodiscard]] std::unique_ptr<Parcel> new_parcel();
   void recycle(std::unique_ptr<Parcel> parcel);
+  /// Why commits are impossible for now; empty while they go on.
+  [[nodiscard]] const std::string& paused_reason() const noexcept { return paused_reason_; }
   /// Adds to the bytes of unfinished messages; returns the total.
   std::size_t change_unfinished(std::ptrdiff_t bytes) noexcept {
     return unfinished_bytes_ += static_cast<std::size_t>(bytes);
   }
 
  private:
-  FeedConnection& add(StreamProtocol::socket socket, std::string peer, FeedConnection::Role role);
+  FeedConnection& add(StreamProtocol::socket socket, std::string peer, FeedRole role);
   void remove(std::uint64_t id);
   asio::awaitable<void> pull_until_stopped(Endpoint from);
   void answer(std::vector<std::unique_ptr<Parcel>> parcels);
@@ -79,6 +83,7 @@ class FeedWorker final : public Inbox {
   std::size_t pulls_ = 0;
   asio::steady_timer pull_pause_;
   bool draining_ = false;
+  std::string paused_reason_;
   std::atomic<std::size_t> connection_count_{0};
   std::thread thread_;
 };

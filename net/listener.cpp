@@ -14,6 +14,7 @@
 #include <chrono>
 
 #include "base/log.hpp"
+#include "net/feed_protocol.hpp"
 
 namespace kvingest::net {
 namespace {
@@ -106,16 +107,21 @@ asio::awaitable<void> Listener::accept_all() {
   }
 }
 
+/// Gives up the reserve to accept one peer, tells it, and takes the reserve back.
 void Listener::refuse_one() {
   if (reserve_fd_ < 0) return;
   ::close(reserve_fd_);
-  if (const int fd = ::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK); fd >= 0) {
-    constexpr std::string_view kRefusal = "!kv error code=no_descriptors message=\"try again later\" closing\n";
-    // A peer that cannot take one line loses nothing by not getting it.
-    [[maybe_unused]] const auto ignored = ::send(fd, kRefusal.data(), kRefusal.size(), MSG_NOSIGNAL);
-    ::close(fd);
-  }
+  asio::error_code error;
+  acceptor_.non_blocking(true, error);
+  if (auto peer = acceptor_.accept(error); !error) refuse(peer, "no_descriptors", "try again later");
   reserve_fd_ = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+void refuse(StreamProtocol::socket& socket, std::string_view code, std::string_view message) {
+  const std::string line = ControlAnswer("error").add("code", code).add("message", message).add("closing").line();
+  // A peer that cannot take one line loses nothing by not getting it.
+  [[maybe_unused]] const auto ignored =
+      ::send(socket.native_handle(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 }  // namespace kvingest::net

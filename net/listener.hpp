@@ -10,6 +10,7 @@
 #include <asio/io_context.hpp>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "kvingest/result.hpp"
 #include "net/endpoint.hpp"
@@ -48,5 +49,9 @@ class Listener {
   bool local_only_ = true;
   int reserve_fd_ = -1;  // Given up for a moment to accept and refuse a peer when no descriptors are left.
 };
+
+/// Sends one line `!kv error code=... message="..." closing` to a peer that is not served; the caller closes the
+/// socket.
+void refuse(StreamProtocol::socket& socket, std::string_view code, std::string_view message);
 
 }  // namespace kvingest::net

@@ -19,6 +19,7 @@ struct Written {
   std::optional<std::string> stop_line;
   std::string cpu = "auto";
   std::optional<int> store_cpu;
+  std::string framing = "newline";
   std::string format = "line";
   bool header = false;
   std::optional<std::string> columns;
@@ -32,6 +33,10 @@ struct Written {
   std::uint64_t line_bytes = std::uint64_t{256} << 20;
   std::uint64_t rejects_max = std::uint64_t{256} << 20;
   std::uint64_t queue_bytes = std::uint64_t{8} << 20;
+  bool strict = false;
+  std::size_t max_connections = 1024;
+  std::size_t max_sources = 10'000;
+  std::chrono::milliseconds idle_timeout{0};
   std::chrono::milliseconds drain_timeout{5000};
   std::uint64_t messages = 0;
   std::chrono::milliseconds exit_when_idle{0};
@@ -63,6 +68,8 @@ void declare(cli::Command& line, Written& w) {
             "one feed worker for each CPU named, pinned to it; auto: one on the last CPU "
             "where there are two or more");
   line.number("store-cpu", &w.store_cpu, "N", "pin the committer");
+  line.choice("framing", &w.framing, {"newline", "varint"},
+              "how messages are cut: LF behind, or a protobuf-style length in front of each");
   line.choice("format", &w.format, {"line", "kv", "csv", "json"}, "how a message becomes fields");
   line.flag("header", &w.header, "csv: the first line names the columns");
   line.text("columns", &w.columns, "A,B,...", "csv: names of the columns");
@@ -77,6 +84,10 @@ void declare(cli::Command& line, Written& w) {
   line.size("line-bytes", &w.line_bytes, "budget of each worker for unfinished messages");
   line.size("rejects-max", &w.rejects_max, "bytes of rejected messages that are kept");
   line.size("queue-bytes", &w.queue_bytes, "budget for batches between workers and committer");
+  line.flag("strict", &w.strict, "close a connection at its first rejected message");
+  line.number("max-connections", &w.max_connections, "N", "refuse further producers", 1);
+  line.number("max-sources", &w.max_sources, "N", "refuse a hello for one more source", 1);
+  line.duration("idle-timeout", &w.idle_timeout, "close a connection that sent nothing for so long; 0: never");
   line.duration("drain-timeout", &w.drain_timeout, "how long stopping may wait for peers, or for space");
   line.number("messages", &w.messages, "N", "stop after N messages; 0: no limit");
   line.duration("exit-when-idle", &w.exit_when_idle, "stop when nothing came for so long; 0: never");
@@ -222,6 +233,11 @@ Result<void> read_limits(const Written& w, ServiceOptions& to) {
   if (w.queue_bytes == 0) return fail(Code::invalid_argument, "--queue-bytes 0: nothing could ever be read");
   to.feed.line_bytes_max = w.max_line;
   to.feed.unfinished_bytes_max = w.line_bytes;
+  to.feed.framing = w.framing == "varint" ? net::Framing::varint : net::Framing::newline;
+  to.feed.strict = w.strict;
+  to.feed.idle_timeout = w.idle_timeout;
+  to.connections_max = w.max_connections;
+  to.committer.sources_max = w.max_sources;
   to.feed.control_lines = !w.no_control;
   to.feed.listen_stop_line = w.stop_line.value_or("");
   to.feed.connect_stop_line = w.stop_line.value_or("STOP");

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,22 +33,29 @@ class Inbox {
   virtual void deliver(std::vector<std::unique_ptr<Parcel>> answered) = 0;
   /// The queue's byte budget has room again after ParcelSink::has_room() said no to this worker.
   virtual void room() = 0;
+  /// A newer connection has said hello for the source of this worker's `connection`, which is to be closed.
+  virtual void superseded(std::uint64_t connection) = 0;
+  /// Commits are impossible for now, for `reason` ("no_space", "busy"), or, where it is empty, possible again.
+  virtual void paused(std::string_view reason) = 0;
 };
 
-/// Who sent a parcel. Shared by the connection and its parcels that are under way; constant once they exist.
+/// Who sent a parcel: one connection, under one name. Shared by the connection and its parcels that are under way;
+/// constant once they exist. A source belongs to the origin that said hello for it last.
 struct Origin {
   std::string peer;              ///< "127.0.0.1:40123", for rejects and logs.
   std::string source;            ///< Name of the source, "@" for unnamed connections.
-  std::uint64_t epoch = 0;       ///< Of a named source: rises with each hello; an older one's parcels are dropped.
   std::uint64_t connection = 0;  ///< The worker's own number for the connection.
   Inbox* inbox = nullptr;        ///< Never null.
+
+  [[nodiscard]] bool named() const noexcept { return source != kUnnamedSource; }
 };
 
 struct Parcel {
   enum class Outcome : std::uint8_t {
     pending,    ///< Not answered yet.
     committed,  ///< In the store at `level`.
-    dropped,    ///< Nothing of it was new: counted as duplicate.
+    dropped,    ///< Of a connection that a newer one has taken over from: counted as duplicate.
+    refused,    ///< A hello that is not welcome: `refusal` says why.
     failed,     ///< The store has failed; whether it holds the parcel is unknown.
   };
 
@@ -55,18 +63,22 @@ struct Parcel {
   std::shared_ptr<const Origin> origin;
   WriteBatch batch;  ///< Records without numbers.
   std::vector<RejectRecord> rejects;
-  Tally tally;                    ///< Of the messages in here; duplicate is the committer's.
-  std::uint64_t first_line = 0;   ///< Number of the first message in its connection or source.
-  std::uint64_t bytes = 0;        ///< Taken from the socket for it.
-  bool sync = false;              ///< All up to here must be on disk before it comes back.
-  std::size_t charged_bytes = 0;  ///< What it was counted for in the queue's budget; the committer's.
+  Tally tally;                         ///< Of the messages in here.
+  std::uint64_t last_line = 0;         ///< Number of the last message in here, in its connection or source.
+  std::uint64_t bytes = 0;             ///< Taken from the socket for it.
+  std::optional<std::string> columns;  ///< A csv header was read: to be kept with the source.
+  bool hello = false;                  ///< Nothing but: the origin takes its source over from here on.
+  bool sync = false;                   ///< All up to here must be on disk before it comes back.
+  std::size_t charged_bytes = 0;       ///< What it was counted for in the queue's budget; the committer's.
 
   // What the committer answers.
   Outcome outcome = Outcome::pending;
   std::uint64_t on_disk_seq = 0;  ///< The store's last number on disk.
   Durability level = Durability::memory;
+  std::uint64_t next_line = 0;  ///< Of a hello: the line the source is to send next. `columns` are its header's.
+  std::string_view refusal;     ///< Of a refused hello: a fixed word, "too_many_sources".
 
-  [[nodiscard]] bool empty() const noexcept { return tally.received == 0 && !sync; }
+  [[nodiscard]] bool empty() const noexcept { return tally.received == 0 && !sync && !hello; }
   /// What it costs the queue's budget.
   [[nodiscard]] std::size_t memory_bytes() const noexcept {
     std::size_t total = batch.bytes().size();
@@ -82,6 +94,17 @@ struct Parcel {
   }
 };
 
+/// The service at one look, for `!kv status`.
+struct FeedStatus {
+  std::uint64_t received = 0;
+  std::uint64_t pending = 0;
+  std::uint64_t stored = 0;   ///< Sequence numbers, like the next two.
+  std::uint64_t durable = 0;  ///< Survives what --durability names.
+  std::uint64_t on_disk = 0;
+  std::uint64_t queue_bytes = 0;
+  std::string paused;  ///< Why commits are impossible for now, "no_space"; empty while they go on.
+};
+
 /// The committer's side, as workers see it.
 class ParcelSink {
  public:
@@ -93,6 +116,11 @@ class ParcelSink {
 
   /// Whether a worker may read more. After a no, `inbox` is told when there is room.
   virtual bool has_room(Inbox& inbox) = 0;
+
+  /// Tells `inbox` from now on when commits pause and go on.
+  virtual void attach(Inbox& inbox) = 0;
+
+  [[nodiscard]] virtual FeedStatus status() const = 0;
 
   /// Of memory engines: nothing is ever on disk, and a sync answers at once.
   [[nodiscard]] virtual bool persistent() const noexcept = 0;

@@ -43,6 +43,7 @@ struct Tally {
 struct SourceRecord {
   std::uint64_t line = 0;  ///< The last message of a named source that is in the store; `next` is this plus 1.
   Tally total;             ///< Over the store's lifetime.
+  std::string columns;     ///< Of a named csv source with a header: its columns as one csv line.
 
   [[nodiscard]] std::string encode() const;
   [[nodiscard]] static Result<SourceRecord> decode(std::string_view bytes);

@@ -70,7 +70,9 @@ Tally& Tally::operator+=(const Tally& other) noexcept {
 }
 
 std::string SourceRecord::encode() const {
-  return encode_numbers({line, total.received, total.stored, total.rejected, total.blank, total.duplicate});
+  std::string to = encode_numbers({line, total.received, total.stored, total.rejected, total.blank, total.duplicate});
+  append_text(to, columns);
+  return to;
 }
 
 Result<SourceRecord> SourceRecord::decode(std::string_view bytes) {
@@ -82,6 +84,7 @@ Result<SourceRecord> SourceRecord::decode(std::string_view bytes) {
   record.total.rejected = in.u64();
   record.total.blank = in.u64();
   record.total.duplicate = in.u64();
+  record.columns = in.text();
   if (!in.whole())
     return fail(Code::corrupt, "meta {}: {} bytes that are no source record", kMetaSources, bytes.size());
   return record;

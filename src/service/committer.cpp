@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <future>
 #include <map>
+#include <utility>
 
 #include "base/check.hpp"
 #include "base/log.hpp"
@@ -99,6 +100,22 @@ bool Committer::has_room(Inbox& inbox) {
   if (queued_bytes_.load(std::memory_order_relaxed) < options_.queue_bytes) return true;
   without_room_.insert(&inbox);
   return false;
+}
+
+void Committer::attach(Inbox& inbox) {
+  const std::lock_guard lock(queue_mutex_);
+  inboxes_.push_back(&inbox);
+}
+
+FeedStatus Committer::status() const {
+  const std::lock_guard lock(ledger_mutex_);
+  return {.received = ledger_.tally.received,
+          .pending = ledger_.pending,
+          .stored = ledger_.watermarks.stored,
+          .durable = ledger_.watermarks.durable,
+          .on_disk = ledger_.watermarks.on_disk,
+          .queue_bytes = queued_bytes_.load(std::memory_order_relaxed),
+          .paused = std::string(reason_)};
 }
 
 void Committer::count_received(std::uint64_t messages, std::uint64_t bytes) noexcept {
@@ -205,22 +222,64 @@ Committer::Attempt Committer::commit_group() {
   return Attempt::answered;
 }
 
-/// Numbers the group's records and puts them into one batch, with the progress and totals of their sources.
+/// Judges the group's parcels in order, numbers their records and puts them into one batch, with the progress and
+/// totals of their sources.
 void Committer::build_group() {
-  if (group_.size() == 1) {
-    std::swap(batch_, group_.front()->batch);  // Nothing is copied; the parcel takes the old batch's memory along.
-    batch_.number(book_.take_numbers(batch_.puts()));
-  }
+  const bool alone = group_.size() == 1;
   for (const auto& parcel : group_) {
-    if (group_.size() > 1) {
+    if (judge(*parcel)) {
       parcel->batch.number(book_.take_numbers(parcel->batch.puts()));
-      batch_.append(parcel->batch);
+      if (alone) {
+        std::swap(batch_, parcel->batch);  // Nothing is copied; the parcel takes the old batch's memory along.
+      } else {
+        batch_.append(parcel->batch);
+      }
+      book_.add_rejects(parcel->rejects, options_.rejects_bytes_max, batch_);
     }
-    book_.add_rejects(parcel->rejects, options_.rejects_bytes_max, batch_);
-    if (parcel->tally.received > 0) book_.change(parcel->origin->source).total += parcel->tally;
+    settle_source(*parcel);
   }
   book_.write_changes(batch_);
   group_built_ = true;
+}
+
+/// Whether what `parcel` holds goes into the store: not a hello's, nor a connection's that has been taken over from.
+bool Committer::judge(Parcel& parcel) {
+  parcel.outcome = Parcel::Outcome::committed;
+  if (parcel.hello) judge_hello(parcel);
+  if (!parcel.origin->named() || parcel.hello) return !parcel.hello;
+  const auto owner = owners_.find(parcel.origin->source);
+  if (owner != owners_.end() && owner->second == parcel.origin) return true;
+  parcel.outcome = Parcel::Outcome::dropped;
+  parcel.tally = {.received = parcel.tally.received, .duplicate = parcel.tally.received};
+  return false;
+}
+
+/// From here on in the order of the queue the source is this connection's: what the older one had queued before is
+/// committed, what comes behind is dropped, and so `next_line` is exact.
+void Committer::judge_hello(Parcel& parcel) {
+  parcel.next_line = 1;
+  if (!parcel.origin->named()) return;
+  const bool known = owners_.contains(parcel.origin->source) || book_.look_up(parcel.origin->source).total.received > 0;
+  if (!known && std::max(owners_.size(), book_.size()) >= options_.sources_max) {
+    parcel.outcome = Parcel::Outcome::refused;
+    parcel.refusal = "too_many_sources";
+    return;
+  }
+  auto& owner = owners_[parcel.origin->source];
+  if (owner && owner != parcel.origin) owner->inbox->superseded(owner->connection);
+  owner = parcel.origin;
+  const SourceRecord record = book_.look_up(parcel.origin->source);
+  parcel.next_line = record.line + 1;
+  if (!record.columns.empty()) parcel.columns = record.columns;
+}
+
+void Committer::settle_source(const Parcel& parcel) {
+  if (parcel.tally.received == 0 || parcel.hello) return;
+  SourceRecord& record = book_.change(parcel.origin->source);
+  record.total += parcel.tally;
+  if (!parcel.origin->named() || parcel.outcome == Parcel::Outcome::dropped) return;
+  record.line = std::max(record.line, parcel.last_line);
+  if (parcel.columns) record.columns = *parcel.columns;
 }
 
 void Committer::on_committed(bool synced) {
@@ -237,8 +296,9 @@ void Committer::on_committed(bool synced) {
     if (synced) ledger_.watermarks.on_disk = book_.seq();
     ledger_.last_commit = Clock::now();
     paused_.clear();
+    reason_ = {};
   }
-  answer_group(Parcel::Outcome::committed, synced ? Durability::disk : level());
+  answer_group({}, synced ? Durability::disk : level());
   if (options_.sync_interval.count() == 0 || !capabilities_.persistent) return;
   const std::lock_guard lock(queue_mutex_);
   if (synced) {
@@ -255,11 +315,14 @@ bool Committer::on_refused(const Error& error) {
     const std::lock_guard lock(queue_mutex_);
     if (give_up_) return false;
     retry_pause_ = refused_ ? std::min(retry_pause_ * 2, kRetryLongest) : kRetryFirst;
-    if (!refused_) log_error("reading stops until the store takes writes again: {}", error.text);
-    refused_ = true;
+    if (!std::exchange(refused_, true)) {
+      log_error("reading stops until the store takes writes again: {}", error.text);
+      for (Inbox* inbox : inboxes_) inbox->paused(to_string(error.code));
+    }
   }
   const std::lock_guard lock(ledger_mutex_);
   paused_ = error.text;
+  reason_ = to_string(error.code);
   return true;
 }
 
@@ -270,12 +333,13 @@ void Committer::latch(const Error& error) {
   if (options_.store_failed) options_.store_failed(error);
 }
 
-void Committer::answer_group(Parcel::Outcome outcome, Durability level) {
+/// Puts the answer into the group's parcels: `outcome`, or the one they were judged to have.
+void Committer::answer_group(std::optional<Parcel::Outcome> outcome, Durability level) {
   std::size_t bytes = 0;
   const std::uint64_t on_disk = ledger().watermarks.on_disk;
   for (const auto& parcel : group_) {
     bytes += parcel->charged_bytes;
-    parcel->outcome = outcome;
+    if (outcome) parcel->outcome = *outcome;
     parcel->level = level;
     parcel->on_disk_seq = on_disk;
   }
@@ -283,8 +347,10 @@ void Committer::answer_group(Parcel::Outcome outcome, Durability level) {
   group_built_ = false;
   queued_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
   const std::lock_guard lock(queue_mutex_);
-  if (refused_ && outcome == Parcel::Outcome::committed) log_info("the store takes writes again; reading goes on");
-  refused_ = false;
+  if (std::exchange(refused_, false) && !outcome) {
+    log_info("the store takes writes again; reading goes on");
+    for (Inbox* inbox : inboxes_) inbox->paused({});
+  }
   for (Inbox* inbox : without_room_) inbox->room();
   without_room_.clear();
 }

@@ -18,6 +18,8 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -35,6 +37,7 @@ struct CommitterOptions {
   std::chrono::milliseconds sync_interval{0};  ///< With level kernel: sync what is not on disk this often; 0: never.
   std::size_t queue_bytes = std::size_t{8} << 20;
   std::uint64_t rejects_bytes_max = std::uint64_t{256} << 20;
+  std::size_t sources_max = 10'000;                ///< A hello for one more is refused.
   std::optional<int> cpu;                          ///< Pin the thread to it.
   std::function<void(const Error&)> store_failed;  ///< Called once, on the thread that saw it; must not block.
 };
@@ -64,6 +67,8 @@ class Committer final : public ParcelSink {
 
   std::unique_ptr<Parcel> submit(std::unique_ptr<Parcel> parcel) override;
   bool has_room(Inbox& inbox) override;
+  void attach(Inbox& inbox) override;
+  [[nodiscard]] FeedStatus status() const override;
   [[nodiscard]] bool persistent() const noexcept override { return capabilities_.persistent; }
   void count_received(std::uint64_t messages, std::uint64_t bytes) noexcept override;
 
@@ -91,10 +96,13 @@ class Committer final : public ParcelSink {
   std::unique_ptr<Parcel> commit_here(std::unique_ptr<Parcel>& parcel);
   Attempt commit_group();
   void build_group();
+  bool judge(Parcel& parcel);
+  void judge_hello(Parcel& parcel);
+  void settle_source(const Parcel& parcel);
   void on_committed(bool synced);
   bool on_refused(const Error& error);
   void latch(const Error& error);
-  void answer_group(Parcel::Outcome outcome, Durability level);
+  void answer_group(std::optional<Parcel::Outcome> outcome, Durability level);
   void deliver_group();
   Result<void> sync_store();
 
@@ -110,12 +118,15 @@ class Committer final : public ParcelSink {
   WriteBatch batch_;
   bool group_built_ = false;  // batch_ holds group_: it was refused and is tried again.
   std::optional<Error> failure_;
+  // Who has said hello last for each source; parcels of others are dropped. Bounded by sources_max.
+  std::map<std::string, std::shared_ptr<const Origin>, std::less<>> owners_;
 
   // Guarded by queue_mutex_.
   mutable std::mutex queue_mutex_;
   std::condition_variable queue_wakes_;
   std::vector<std::unique_ptr<Parcel>> queue_;
   std::set<Inbox*> without_room_;
+  std::vector<Inbox*> inboxes_;
   bool stopping_ = false;
   bool refused_ = false;  // A group waits to be tried again.
   bool give_up_ = false;
@@ -125,7 +136,8 @@ class Committer final : public ParcelSink {
   // Guarded by ledger_mutex_.
   mutable std::mutex ledger_mutex_;
   RunLedger ledger_;
-  std::string paused_;
+  std::string paused_;       // The refusal's sentence.
+  std::string_view reason_;  // Its code.
 
   std::atomic<std::size_t> queued_bytes_{0};  // Of parcels handed over and not yet answered.
   std::thread thread_;

@@ -54,13 +54,21 @@ void IngestService::wire_callbacks() {
 
 Result<void> IngestService::open_listeners() {
   for (const net::Endpoint& endpoint : options_.listen) {
-    listeners_.push_back(
-        std::make_unique<net::Listener>(context_, [this](net::StreamProtocol::socket socket, std::string peer) {
-          workers_[next_worker_++ % workers_.size()]->adopt(std::move(socket), std::move(peer));
-        }));
+    listeners_.push_back(std::make_unique<net::Listener>(
+        context_, [this](auto socket, std::string peer) { accept(std::move(socket), std::move(peer)); }));
     KV_TRY(listeners_.back()->open(endpoint));
   }
   return {};
+}
+
+void IngestService::accept(net::StreamProtocol::socket socket, std::string peer) {
+  std::size_t connections = 0;
+  for (const auto& worker : workers_) connections += worker->connections();
+  if (connections >= options_.connections_max) {
+    net::refuse(socket, "too_many_connections", "try again later, or raise --max-connections");
+    return;
+  }
+  workers_[next_worker_++ % workers_.size()]->adopt(std::move(socket), std::move(peer));
 }
 
 Result<void> IngestService::start_workers() {

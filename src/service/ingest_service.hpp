@@ -39,6 +39,7 @@ struct ServiceOptions {
   std::vector<net::Endpoint> listen;
   std::vector<net::Endpoint> connect;
   std::vector<std::optional<int>> worker_cpus;  ///< One worker each; nullopt: not pinned.
+  std::size_t connections_max = 1024;           ///< Further producers are refused.
   std::uint64_t messages_max = 0;               ///< Stop after so many; 0: no limit.
   std::chrono::milliseconds exit_when_idle{0};  ///< Stop when nothing came for so long; 0: never.
   /// Called by run() when peers are being accepted.
@@ -78,6 +79,7 @@ class IngestService {
   explicit IngestService(ServiceOptions options);
 
   Result<void> open_listeners();
+  void accept(net::StreamProtocol::socket socket, std::string peer);
   Result<void> start_workers();
   void wire_callbacks();
   void begin_drain();

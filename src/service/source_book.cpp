@@ -43,8 +43,20 @@ std::uint64_t SourceBook::take_numbers(std::uint64_t puts) noexcept {
 SourceRecord& SourceBook::change(std::string_view source) {
   const auto at = changed_.find(source);
   if (at != changed_.end()) return at->second;
+  return changed_.emplace(source, look_up(source)).first->second;
+}
+
+SourceRecord SourceBook::look_up(std::string_view source) const {
+  const auto changed = changed_.find(source);
+  if (changed != changed_.end()) return changed->second;
   const auto known = sources_.find(source);
-  return changed_.emplace(source, known == sources_.end() ? SourceRecord{} : known->second).first->second;
+  return known == sources_.end() ? SourceRecord{} : known->second;
+}
+
+std::size_t SourceBook::size() const noexcept {
+  std::size_t fresh = 0;
+  for (const auto& [name, record] : changed_) fresh += sources_.contains(name) ? 0 : 1;
+  return sources_.size() + fresh;
 }
 
 void SourceBook::add_rejects(const std::vector<RejectRecord>& rejects, std::uint64_t kept_bytes_max,

@@ -31,6 +31,10 @@ class SourceBook {
   std::uint64_t take_numbers(std::uint64_t puts) noexcept;
   /// The source's record for the group being built, to be changed.
   SourceRecord& change(std::string_view source);
+  /// The same, to be read: all zero for a source that is not known.
+  [[nodiscard]] SourceRecord look_up(std::string_view source) const;
+  /// Sources that are known, with those of the group being built.
+  [[nodiscard]] std::size_t size() const noexcept;
   /// Adds rejects to the group's batch; those beyond `kept_bytes_max` are counted only.
   void add_rejects(const std::vector<RejectRecord>& rejects, std::uint64_t kept_bytes_max, WriteBatch& batch);
   /// Adds the changed entries to the group's batch.

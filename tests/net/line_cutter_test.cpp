@@ -21,7 +21,7 @@ struct Notes {
     rows.push_back(std::to_string(offset) + ":" + std::string(line));
     return rows.size() < stop_after;
   }
-  bool long_line(const LongLine& line, std::uint64_t offset) {
+  bool long_line(const LongMessage& line, std::uint64_t offset) {
     rows.push_back(std::to_string(offset) + ":long " + std::to_string(line.length) + " " +
                    std::to_string(line.checksum) + " " + std::string(line.kept.substr(0, 3)));
     return rows.size() < stop_after;
@@ -73,7 +73,7 @@ TEST_CASE("a line that never ends keeps 64 KiB of it and no more") {
     cutter.cut(piece, notes);
     CHECK(cutter.carried_bytes() <= kLimit);
   }
-  CHECK(cutter.carried_bytes() == kLongLineKeptBytes);
+  CHECK(cutter.carried_bytes() == kLongMessageKeptBytes);
   CHECK(notes.rows.empty());
   cutter.cut("\nnext\n", notes);
   CHECK(notes.rows == std::vector<std::string>{long_row(0, std::string(20'000'000, 'x')), "20000001:next"});
@@ -83,7 +83,7 @@ TEST_CASE("a line given up is passed as a long one") {
   LineCutter cutter(1 << 20);
   Notes notes;
   cutter.cut("abc", notes);
-  cutter.give_up_line();
+  cutter.give_up_message();
   cutter.cut("def\n", notes);
   CHECK(notes.rows == std::vector<std::string>{long_row(0, "abcdef")});
 }
@@ -115,7 +115,7 @@ TEST_CASE("random streams in random pieces give back every byte") {
         text.append(line).append("\n");
         return true;
       }
-      bool long_line(const LongLine&, std::uint64_t) { return false; }
+      bool long_line(const LongMessage&, std::uint64_t) { return false; }
     } rebuilt;
     for (std::size_t at = 0; at < stream.size();) {
       const std::size_t bytes = 1 + random() % 9000;

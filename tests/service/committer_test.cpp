@@ -33,6 +33,22 @@ class TestInbox final : public Inbox {
     ++rooms_;
     wakes_.notify_all();
   }
+  void superseded(std::uint64_t connection) override {
+    const std::lock_guard lock(mutex_);
+    superseded_ = connection;
+  }
+  void paused(std::string_view reason) override {
+    const std::lock_guard lock(mutex_);
+    pauses_.emplace_back(reason);
+  }
+  std::uint64_t last_superseded() {
+    const std::lock_guard lock(mutex_);
+    return superseded_;
+  }
+  std::vector<std::string> pauses() {
+    const std::lock_guard lock(mutex_);
+    return pauses_;
+  }
   bool wait_for_parcels(std::size_t count) {
     std::unique_lock lock(mutex_);
     return wakes_.wait_for(lock, kPatience, [&] { return parcels_.size() >= count; });
@@ -55,6 +71,8 @@ class TestInbox final : public Inbox {
   std::condition_variable wakes_;
   std::vector<std::unique_ptr<Parcel>> parcels_;
   int rooms_ = 0;
+  std::uint64_t superseded_ = 0;
+  std::vector<std::string> pauses_;
 };
 
 template <class Condition>
@@ -76,7 +94,7 @@ struct World {
 
   std::unique_ptr<Parcel> parcel(const std::vector<std::string>& lines, std::uint64_t blank = 0, bool sync = false) {
     auto made = std::make_unique<Parcel>();
-    made->origin = std::make_shared<const Origin>(Origin{"test", "@", 0, 1, &inbox});
+    made->origin = std::make_shared<const Origin>(Origin{"test", "@", 1, &inbox});
     for (const std::string& line : lines) made->batch.put_next(line);
     made->tally = {.received = lines.size() + blank, .stored = lines.size(), .blank = blank};
     made->sync = sync;
@@ -139,7 +157,7 @@ TEST_CASE("numbers and totals go on where the store says") {
     auto committer = Committer::start(store, {});
     REQUIRE(committer);
     auto parcel = std::make_unique<Parcel>();
-    parcel->origin = std::make_shared<const Origin>(Origin{"test", "@", 0, 1, &inbox});
+    parcel->origin = std::make_shared<const Origin>(Origin{"test", "@", 1, &inbox});
     parcel->batch.put_next("x");
     parcel->tally = {.received = 1, .stored = 1};
     (*committer)->submit(std::move(parcel));
@@ -267,6 +285,102 @@ TEST_CASE("beyond the queue's budget there is no room until a group is answered"
   world.store.let_go();
   CHECK(world.inbox.wait_for_room());
   CHECK(world.committer->has_room(world.inbox));
+  CHECK(world.committer->stop());
+}
+
+struct Sources : World {
+  using World::World;
+
+  std::shared_ptr<const Origin> origin(const std::string& name, std::uint64_t connection) {
+    return std::make_shared<const Origin>(Origin{"test", name, connection, &inbox});
+  }
+  void hello(const std::shared_ptr<const Origin>& from) {
+    auto made = std::make_unique<Parcel>();
+    made->origin = from;
+    made->hello = true;
+    send(std::move(made));
+  }
+  void line(const std::shared_ptr<const Origin>& from, std::uint64_t number) {
+    auto made = parcel({"line " + std::to_string(number)});
+    made->origin = from;
+    made->last_line = number;
+    send(std::move(made));
+  }
+};
+
+TEST_CASE("a hello is told the line behind the last one committed, whatever is queued before it") {
+  Sources world;
+  const auto first = world.origin("feed", 1);
+  world.hello(first);
+  REQUIRE(world.inbox.wait_for_parcels(1));
+  CHECK(world.inbox.at(0).next_line == 1);
+  world.store.hold();
+  world.line(first, 1);
+  world.line(first, 2);
+  const auto second = world.origin("feed", 2);
+  world.hello(second);
+  world.line(first, 3);
+  world.line(second, 3);
+  world.store.let_go();
+  REQUIRE(world.inbox.wait_for_parcels(6));
+  CHECK(world.inbox.at(3).next_line == 3);
+  CHECK(world.inbox.last_superseded() == 1);
+  CHECK(world.inbox.at(4).outcome == Parcel::Outcome::dropped);
+  CHECK(world.inbox.at(4).tally == Tally{.received = 1, .duplicate = 1});
+  CHECK(world.inbox.at(5).outcome == Parcel::Outcome::committed);
+  CHECK(world.store.entries(Space::records).size() == 3);
+  const auto source = SourceRecord::decode(world.store.entries(Space::meta).at("source/feed"));
+  REQUIRE(source);
+  CHECK(source->line == 3);
+  CHECK(source->total == Tally{.received = 4, .stored = 3, .duplicate = 1});
+  CHECK(world.committer->stop());
+}
+
+TEST_CASE("a connection that never said hello last cannot write for a source") {
+  Sources world;
+  const auto stranger = world.origin("feed", 7);
+  world.line(stranger, 1);
+  REQUIRE(world.inbox.wait_for_parcels(1));
+  CHECK(world.inbox.at(0).outcome == Parcel::Outcome::dropped);
+  CHECK(world.store.entries(Space::records).empty());
+  CHECK(world.committer->stop());
+}
+
+TEST_CASE("progress survives a refusal: the group is judged once and written when there is space") {
+  Sources world;
+  const auto from = world.origin("feed", 1);
+  world.hello(from);
+  REQUIRE(world.inbox.wait_for_parcels(1));
+  world.store.fail_next({Code::no_space});
+  world.line(from, 1);
+  REQUIRE(world.inbox.wait_for_parcels(2));
+  CHECK(world.inbox.at(1).outcome == Parcel::Outcome::committed);
+  CHECK(SourceRecord::decode(world.store.entries(Space::meta).at("source/feed"))->line == 1);
+  CHECK(eventually([&] { return world.committer->status().paused.empty(); }));
+  CHECK(world.committer->stop());
+}
+
+TEST_CASE("beyond the most sources a new one is refused and a known one is not") {
+  Sources world({.sources_max = 2});
+  world.hello(world.origin("a", 1));
+  world.hello(world.origin("b", 2));
+  world.hello(world.origin("c", 3));
+  world.hello(world.origin("a", 4));
+  REQUIRE(world.inbox.wait_for_parcels(4));
+  CHECK(world.inbox.at(1).outcome == Parcel::Outcome::committed);
+  CHECK(world.inbox.at(2).outcome == Parcel::Outcome::refused);
+  CHECK(world.inbox.at(2).refusal == "too_many_sources");
+  CHECK(world.inbox.at(3).outcome == Parcel::Outcome::committed);
+  CHECK(world.committer->stop());
+}
+
+TEST_CASE("inboxes hear when commits pause and when they go on") {
+  World world;
+  world.committer->attach(world.inbox);
+  world.store.fail_next({Code::no_space, Code::no_space});
+  world.send(world.parcel({"a"}));
+  REQUIRE(world.inbox.wait_for_parcels(1));
+  CHECK(world.inbox.pauses() == std::vector<std::string>{"no_space", ""});
   CHECK(world.committer->stop());
 }
 

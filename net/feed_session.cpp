@@ -1,0 +1,295 @@
+#include "net/feed_session.hpp"
+
+#include <algorithm>
+
+#include "base/check.hpp"
+#include "net/feed_worker.hpp"
+#include "net/first_bytes.hpp"
+
+namespace kvingest::net {
+namespace {
+
+using Cutter = std::variant<LineCutter, VarintCutter>;
+
+Cutter make_cutter(const FeedOptions& options) {
+  return options.framing == Framing::varint ? Cutter(std::in_place_type<VarintCutter>, options.line_bytes_max)
+                                            : Cutter(std::in_place_type<LineCutter>, options.line_bytes_max);
+}
+
+std::uint64_t wall_clock_ns() {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+          .count());
+}
+
+bool uses_time(const RecordPlan& plan) {
+  return plan.key().contains(TextTemplate::Kind::time) ||
+         (!plan.whole_message() && plan.value().contains(TextTemplate::Kind::time));
+}
+
+}  // namespace
+
+FeedSession::FeedSession(FeedWorker& worker, std::string peer, std::uint64_t connection, FeedRole role)
+    : worker_(worker),
+      options_(worker.options()),
+      role_(role),
+      origin_(
+          std::make_shared<const Origin>(Origin{std::move(peer), std::string(kUnnamedSource), connection, &worker})),
+      cutter_(make_cutter(options_)),
+      parser_(*options_.plan),
+      uses_time_(uses_time(*options_.plan)),
+      recognized_(role == FeedRole::pulled || !options_.control_lines || options_.framing != Framing::newline) {}
+
+void FeedSession::take(std::string_view bytes) {
+  parcel().bytes += bytes.size();
+  if (uses_time_) now_ns_ = wall_clock_ns();
+  if (!held_.empty() || !cutting()) {
+    held_.append(bytes);
+    if (!cutting()) return;
+    const std::string all = std::exchange(held_, {});
+    cut(all);
+    return;
+  }
+  cut(bytes);
+}
+
+void FeedSession::cut(std::string_view bytes) {
+  if (!recognized_ && !check_first_bytes(bytes)) return;
+  const std::size_t used = std::visit([&](auto& cutter) { return cutter.cut(bytes, *this); }, cutter_);
+  if (!ended() && used < bytes.size()) held_.assign(bytes.substr(used));
+  if (std::visit([](const auto& cutter) { return cutter.broken(); }, cutter_) && !ended()) {
+    turn_away("bad_frame", "a length that is no varint of at most 64 bits");
+  }
+}
+
+/// Whether the stream is known to be a feed; while that is open its first bytes are held.
+bool FeedSession::check_first_bytes(std::string_view& bytes) {
+  std::string_view name;
+  switch (recognize(bytes)) {
+    case FirstBytes::undecided:
+      held_.assign(bytes);
+      return false;
+    case FirstBytes::lines:
+      recognized_ = true;
+      return true;
+    case FirstBytes::http:
+      name = "HTTP";
+      break;
+    case FirstBytes::tls:
+      name = "TLS";
+      break;
+    case FirstBytes::telnet:
+      name = "telnet";
+      break;
+    case FirstBytes::resp:
+      name = "RESP (Redis)";
+      break;
+  }
+  turn_away("wrong_protocol",
+            fmt::format("this looks like {}; here kvingest takes text lines{}", name, options_.places));
+  return false;
+}
+
+void FeedSession::end_turn() {
+  hand_over();
+  bound_unfinished();
+}
+
+/// A last message that is not complete: of a named source it is forgotten, since it will be sent again.
+void FeedSession::end(bool properly, FeedEnd why) {
+  if (ended()) return;
+  if (!held_.empty() && cutting()) {  // First bytes that never became a pattern are data.
+    recognized_ = true;
+    cut(std::exchange(held_, {}));
+    if (ended()) return;
+  }
+  if (!origin_->named() && !waits_for_welcome()) {
+    parcel();
+    if (properly && options_.framing == Framing::newline) {
+      std::visit([&](auto& cutter) { cutter.finish(*this); }, cutter_);
+    } else {
+      struct Truncated {
+        FeedSession& session;
+        bool line(std::string_view message, std::uint64_t offset) const {
+          return long_line(whole_long_message(message), offset);
+        }
+        bool long_line(const LongMessage& message, std::uint64_t offset) const {
+          if (session.count_message()) session.reject(message, offset, "truncated", "the connection ended inside it");
+          return false;
+        }
+      } truncated{*this};
+      std::visit([&](auto& cutter) { cutter.finish(truncated); }, cutter_);
+    }
+  }
+  if (!ended()) end_ = why;
+  held_.clear();
+  hand_over();
+  worker_.change_unfinished(-static_cast<std::ptrdiff_t>(std::exchange(carried_counted_, 0)));
+}
+
+void FeedSession::lose_peer() {
+  peer_lost_ = true;
+  output_.clear();
+}
+
+bool FeedSession::line(std::string_view message, std::uint64_t offset) {
+  if (!message.empty() && message.front() == '!' && options_.control_lines) {
+    const LineKind kind = classify_line(message);
+    if (kind == LineKind::control) {
+      take_control(message, offset);
+      return cutting();
+    }
+    if (kind == LineKind::escaped) message.remove_prefix(1);
+  }
+  return take_data(message, offset);
+}
+
+bool FeedSession::long_line(const LongMessage& message, std::uint64_t offset) {
+  greeted_ = true;
+  if (!count_message()) return false;
+  if (line_ > known_lines_) {
+    reject(message, offset, "too_long",
+           fmt::format("{} bytes; at most {} (--max-line)", message.length, options_.line_bytes_max));
+  }
+  return !ended();
+}
+
+bool FeedSession::take_data(std::string_view message, std::uint64_t offset) {
+  greeted_ = true;
+  const std::string& stop = stop_line();
+  if (!stop.empty() && without_cr(message) == stop) {
+    end_ = FeedEnd::stop_line;
+    return false;
+  }
+  if (!count_message()) return false;
+  if (options_.framing == Framing::newline && !options_.plan->keep_cr()) message = without_cr(message);
+  if (line_ <= known_lines_) {
+    take_duplicate(message);
+    return true;
+  }
+  if (options_.plan->whole_line_by_seq() && !message.empty()) {
+    parcel_->batch.put_next(message);
+    ++parcel_->tally.stored;
+    return true;
+  }
+  take_record(message, offset);
+  return !ended();
+}
+
+void FeedSession::take_record(std::string_view message, std::uint64_t offset) {
+  const bool had_columns = !parser_.columns().empty();
+  const Verdict verdict = parser_.add(message, now_ns_, origin_->source, parcel_->batch);
+  switch (verdict.outcome) {
+    case Outcome::stored:
+      ++parcel_->tally.stored;
+      break;
+    case Outcome::blank:
+      ++parcel_->tally.blank;
+      break;
+    case Outcome::rejected:
+      reject(whole_long_message(message), offset, verdict.reason, verdict.detail);
+      break;
+  }
+  if (!had_columns && origin_->named() && !parser_.columns().empty())
+    parcel_->columns = join_columns(parser_.columns());
+}
+
+/// A line that is in the store already. A header sent again is still read, since the lines behind it need it.
+void FeedSession::take_duplicate(std::string_view message) {
+  if (line_ == 1 && options_.plan->header()) {
+    WriteBatch nothing;
+    static_cast<void>(parser_.add(message, now_ns_, origin_->source, nothing));
+  }
+  ++parcel_->tally.duplicate;
+}
+
+/// Gives the next message its number; false when no more messages may be taken.
+bool FeedSession::count_message() {
+  if (options_.take_leave && options_.take_leave(1) == 0) {
+    end_ = FeedEnd::stopped;
+    return false;
+  }
+  parcel_->last_line = ++line_;
+  ++parcel_->tally.received;
+  return true;
+}
+
+void FeedSession::reject(const LongMessage& message, std::uint64_t offset, std::string_view reason,
+                         std::string_view detail) {
+  ++parcel_->tally.rejected;
+  parcel_->rejects.push_back({.peer = origin_->peer,
+                              .source = origin_->source,
+                              .line = line_,
+                              .offset = offset,
+                              .reason = std::string(reason),
+                              .detail = std::string(detail),
+                              .length = message.length,
+                              .checksum = message.checksum,
+                              .bytes = std::string(message.kept)});
+  if (options_.strict && !ended())
+    turn_away("rejected", fmt::format("line {}: {}: {} (--strict)", line_, reason, detail));
+}
+
+Parcel& FeedSession::parcel() {
+  if (!parcel_) parcel_ = worker_.new_parcel();
+  return *parcel_;
+}
+
+void FeedSession::hand_over() {
+  if (!parcel_) return;
+  if (parcel_->bytes > 0 || parcel_->tally.received > 0) {
+    worker_.sink().count_received(parcel_->tally.received, std::exchange(parcel_->bytes, 0));
+  }
+  if (parcel_->empty()) {
+    worker_.recycle(std::move(parcel_));
+    return;
+  }
+  parcel_->origin = origin_;
+  ++outstanding_;
+  if (auto back = worker_.sink().submit(std::move(parcel_))) {
+    answered(*back);
+    worker_.recycle(std::move(back));
+  }
+}
+
+void FeedSession::answered(const Parcel& parcel) {
+  KV_ASSERT(outstanding_ > 0);
+  --outstanding_;
+  settled_ += parcel.tally;
+  settled_line_ = std::max(settled_line_, parcel.last_line);
+  if (parcel.outcome == Parcel::Outcome::failed) {
+    turn_away("store_failed", "");
+    syncs_.clear();
+    hello_.reset();
+    return;
+  }
+  said_paused_ = false;
+  if (parcel.hello) {
+    if (!ended()) welcome(parcel);
+    hello_.reset();
+  }
+  if (parcel.sync) answer_sync(parcel);
+}
+
+void FeedSession::superseded() {
+  turn_away("superseded", "a newer connection has said hello for this source");
+}
+
+/// Keeps the memory of all unfinished messages within its budget: the one that goes beyond it is given up.
+void FeedSession::bound_unfinished() {
+  const auto count = [this] {
+    const std::size_t carried = std::visit([](const auto& cutter) { return cutter.carried_bytes(); }, cutter_);
+    const auto change = static_cast<std::ptrdiff_t>(carried) - static_cast<std::ptrdiff_t>(carried_counted_);
+    carried_counted_ = carried;
+    return worker_.change_unfinished(change);
+  };
+  if (count() <= options_.unfinished_bytes_max || carried_counted_ <= kLongMessageKeptBytes) return;
+  std::visit([](auto& cutter) { cutter.give_up_message(); }, cutter_);
+  count();
+}
+
+const std::string& FeedSession::stop_line() const noexcept {
+  return role_ == FeedRole::pulled ? options_.connect_stop_line : options_.listen_stop_line;
+}
+
+}  // namespace kvingest::net
