@@ -41,12 +41,11 @@ Match match_ranges(std::string_view bytes, const std::array<std::array<unsigned 
 
 Match match_resp(std::string_view bytes) noexcept {
   constexpr std::string_view kEnd = "\r\n$";
-  constexpr std::size_t kDigitsMax = 10;  // Redis itself takes no more elements than a 32-bit number has.
   if (bytes.empty()) return Match::maybe;
   if (bytes.front() != '*') return Match::no;
   std::size_t at = 1;
   while (at < bytes.size() && bytes[at] >= '0' && bytes[at] <= '9') ++at;
-  if (at == bytes.size()) return at <= kDigitsMax ? Match::maybe : Match::no;
+  if (at == bytes.size()) return at < kFirstBytesMax ? Match::maybe : Match::no;
   if (at == 1) return Match::no;
   const std::string_view behind = bytes.substr(at);
   if (behind.starts_with(kEnd)) return Match::yes;

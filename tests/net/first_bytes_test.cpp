@@ -56,6 +56,7 @@ TEST_CASE("what could still become a pattern is undecided, but not for ever") {
     CAPTURE(stream);
     CHECK(recognize(stream) == FirstBytes::undecided);
   }
+  CHECK(recognize("*" + std::string(kFirstBytesMax, '1')) == FirstBytes::lines);
   CHECK(recognize("GET /" + std::string(kFirstBytesMax, 'x')) == FirstBytes::lines);
 }
 
