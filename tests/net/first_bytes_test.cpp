@@ -41,10 +41,9 @@ TEST_CASE("requests of other protocols are recognized, whole or byte by byte") {
 }
 
 TEST_CASE("data may begin like a protocol") {
-  for (const std::string& stream :
-       {"GET a life\n"s, "GET  / HTTP/1.1"s, "GETTING"s, "get / HTTP/1.1"s, "PATCH / HTTP/1.1"s, "\xFF data"s,
-        "\xFF\xFF"s, "\x16\x03\x05"s, "\x16\x04"s, "*1 is a rating\n"s, "*\r\n$"s, "*12345678901234567890\r\n$"s,
-        "*1\r\n+"s, "AAPL,1\n"s, "GET /\n"s}) {
+  for (const std::string& stream : {"GET a life\n"s, "GET  / HTTP/1.1"s, "GETTING"s, "get / HTTP/1.1"s,
+                                    "PATCH / HTTP/1.1"s, "\xFF data"s, "\xFF\xFF"s, "\x16\x03\x05"s, "\x16\x04"s,
+                                    "*1 is a rating\n"s, "*\r\n$"s, "*1\r\n+"s, "AAPL,1\n"s, "GET /\n"s}) {
     CAPTURE(stream);
     CHECK(recognize(stream) == FirstBytes::lines);
     CHECK(byte_by_byte(stream) == FirstBytes::lines);
