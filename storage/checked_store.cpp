@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "kvingest/ledger.hpp"
 #include "storage/scan_bounds.hpp"
 
 namespace kvingest {
@@ -33,9 +34,11 @@ tl::unexpected<Error> bad_key(std::string_view key) {
 
 }  // namespace
 
-CheckedStore::CheckedStore(std::unique_ptr<Store> engine, std::optional<StoreDirectory> directory, bool read_only)
+CheckedStore::CheckedStore(std::unique_ptr<Store> engine, std::optional<StoreDirectory> directory,
+                           std::optional<AckedFile> acked, bool read_only)
     : directory_(std::move(directory)),
       engine_(std::move(engine)),
+      acked_(std::move(acked)),
       capabilities_(engine_->capabilities()),
       read_only_(read_only) {}
 
@@ -79,7 +82,27 @@ Result<void> CheckedStore::write(const WriteBatch& batch, Durability durability)
   if (read_only_) return read_only_refusal();
   KV_TRY(batch.check());
   const WriterMark mark(writing_);
-  return noted_change(engine_->write(batch, durability));
+  KV_TRY(noted_change(engine_->write(batch, durability)));
+  return acknowledge(capabilities_.given(durability) == Durability::disk);
+}
+
+BatchMark CheckedStore::last_mark() const {
+  BatchMark mark{.batch = engine_->last_batch(), .seq = 0};
+  const auto found =
+      engine_->get(Space::meta, kMetaSeq, [&](std::string_view value) { mark.seq = decode_seq(value).value_or(0); });
+  if (!found) mark.seq = 0;  // The number only serves messages.
+  return mark;
+}
+
+Result<void> CheckedStore::acknowledge(bool on_disk) {
+  if (!acked_) return {};
+  const BatchMark now = last_mark();
+  auto recorded = acked_->record(now, on_disk ? now : acked_->last().on_disk);
+  if (recorded) return {};
+  Error error = std::move(recorded).error();
+  error.code = Code::failed;  // The batch is in the store, so this is not "nothing was written".
+  latch(error);
+  return tl::unexpected<Error>(std::move(error));
 }
 
 Result<bool> CheckedStore::get(Space space, std::string_view key, ValueVisitor visit) const {
@@ -106,7 +129,8 @@ Result<void> CheckedStore::sync() {
   if (!is_open()) return refusal();
   if (read_only_) return {};
   const WriterMark mark(writing_);
-  return noted_change(engine_->sync());
+  KV_TRY(noted_change(engine_->sync()));
+  return acknowledge(true);
 }
 
 std::uint64_t CheckedStore::last_batch() const noexcept {
@@ -138,8 +162,9 @@ Result<void> CheckedStore::backup(const std::filesystem::path& to) const {
   if (!is_open()) return refusal();
   if (!directory_) return noted(engine_->backup(to));
   KV_TRY(StoreDirectory::prepare_copy(to));
+  const BatchMark held = last_mark();  // The copy has this batch, and may have later ones.
   KV_TRY(noted(engine_->backup(to)));
-  return directory_->complete_copy(to);
+  return directory_->complete_copy(to, held);
 }
 
 Result<void> CheckedStore::close() {
@@ -147,6 +172,7 @@ Result<void> CheckedStore::close() {
   if (before == State::closed) return {};
   const WriterMark mark(writing_);
   auto closed = engine_->close();
+  if (closed && acked_ && before == State::open) closed = acked_->settle();
   directory_.reset();
   if (before == State::open) return closed;
   const std::scoped_lock lock(reason_mutex_);

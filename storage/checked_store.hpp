@@ -14,14 +14,16 @@
 #include <string>
 
 #include "kvingest/store.hpp"
+#include "storage/acked.hpp"
 #include "storage/store_directory.hpp"
 
 namespace kvingest {
 
 class CheckedStore final : public Store {
  public:
-  /// `directory` is absent for engines that keep nothing on disk.
-  CheckedStore(std::unique_ptr<Store> engine, std::optional<StoreDirectory> directory, bool read_only);
+  /// `directory` is absent for engines that keep nothing on disk, `acked` also for readers.
+  CheckedStore(std::unique_ptr<Store> engine, std::optional<StoreDirectory> directory, std::optional<AckedFile> acked,
+               bool read_only);
   ~CheckedStore() override;
 
   [[nodiscard]] Capabilities capabilities() const noexcept override { return capabilities_; }
@@ -51,9 +53,13 @@ class CheckedStore final : public Store {
   Result<T> noted(Result<T> answer) const;
   // The same for calls that change the store: there io_error latches, too.
   Result<void> noted_change(Result<void> answer) const;
+  // Before an answer goes out: notes in ACKED what it promises.
+  Result<void> acknowledge(bool on_disk);
+  [[nodiscard]] BatchMark last_mark() const;
 
   std::optional<StoreDirectory> directory_;  // Outlives the engine: its lock guards the engine's files.
   std::unique_ptr<Store> engine_;
+  std::optional<AckedFile> acked_;
   const Capabilities capabilities_;
   const bool read_only_;
   mutable std::atomic<State> state_{State::open};

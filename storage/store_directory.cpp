@@ -156,9 +156,10 @@ Result<void> StoreDirectory::prepare_copy(const fs::path& copy) {
   return fail(errno, "remove the empty directory {}", copy.native());
 }
 
-Result<void> StoreDirectory::complete_copy(const fs::path& copy) const {
+Result<void> StoreDirectory::complete_copy(const fs::path& copy, const BatchMark& held) const {
   auto lock = StoreLock::for_writing(*posix_, copy);  // So that a reader of the copy finds a file to lock.
   KV_TRY(lock);
+  KV_TRY(create_acked(*posix_, copy, Acked{held, held}));
   return write_marker(*posix_, copy, marker_);
 }
 

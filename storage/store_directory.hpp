@@ -12,6 +12,7 @@
 
 #include "base/posix.hpp"
 #include "kvingest/engine.hpp"
+#include "storage/acked.hpp"
 #include "storage/marker.hpp"
 #include "storage/store_lock.hpp"
 
@@ -32,9 +33,9 @@ class StoreDirectory {
   /// Checks that `copy` is new and can be made; an empty directory is removed, for engines that want to make it.
   /// Fails with: invalid_argument (something is there), io_error.
   [[nodiscard]] static Result<void> prepare_copy(const std::filesystem::path& copy);
-  /// Completes `copy`, a new directory that the engine has filled with a copy of this store.
-  /// Fails with: io_error, no_space.
-  Result<void> complete_copy(const std::filesystem::path& copy) const;
+  /// Completes `copy`, a new directory that the engine has filled, durably, with a copy of this store up to `held` or
+  /// beyond. Fails with: io_error, no_space.
+  Result<void> complete_copy(const std::filesystem::path& copy, const BatchMark& held) const;
 
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
   /// Nothing was ever stored here.
