@@ -79,18 +79,10 @@ Result<void> FileStore::write(const WriteBatch& batch, Durability durability) {
   KV_TRY(check_writable());
   KV_TRY(prepare());
   const auto places = writer_.commit(batch);
-  if (!places) {
-    latch(places.error());
-    return tl::unexpected<Error>(places.error());
-  }
+  if (!places && places.error().code == Code::failed) return latched(places.error());
+  KV_TRY(places);
   apply(batch, *places);
-  if (durability == Durability::disk) {
-    if (auto synced = sync_now(); !synced) {
-      Error error = std::move(synced).error();
-      error.code = Code::failed;  // The batch is there, on disk or not.
-      return tl::unexpected<Error>(std::move(error));
-    }
-  }
+  if (durability == Durability::disk) KV_TRY(sync_now());
   show();
   return {};
 }
@@ -105,10 +97,9 @@ Result<void> FileStore::check_writable() const {
 Result<void> FileStore::prepare() {
   changed_ = true;
   if (!writer_.settled()) {
-    if (auto settled = writer_.settle(live()); !settled) {
-      latch(settled.error());
-      return settled;
-    }
+    const auto settled = writer_.settle(live());
+    if (!settled && settled.error().code != Code::no_space) return latched(settled.error());
+    KV_TRY(settled);
   }
   if (writer_.wants_sync(live())) {
     KV_TRY(sync_now());
@@ -139,21 +130,17 @@ void FileStore::apply(const WriteBatch& batch, std::span<const Place> places) {
   index_.release([this](const Place& needless, std::uint64_t until) { writer_.release(needless, until); });
 }
 
+// Fails with: failed.
 Result<void> FileStore::sync_now() {
-  auto synced = writer_.sync(live());
-  if (synced) return {};
-  Error error = std::move(synced).error();
-  error.code = Code::failed;
-  latch(error);
-  error.code = Code::io_error;
-  return tl::unexpected<Error>(std::move(error));
+  if (const auto synced = writer_.sync(live()); !synced) return latched(synced.error());
+  return {};
 }
 
-void FileStore::latch(const Error& error) {
-  if (failed_ || error.code == Code::no_space || error.code == Code::busy) return;
+tl::unexpected<Error> FileStore::latched(Error error) {
+  error.code = Code::failed;
+  error.text += "; what is on disk is unknown since then: reopen the store";
   failed_ = error;
-  failed_->code = Code::failed;
-  failed_->text += "; what is on disk is unknown since then: reopen the store";
+  return tl::unexpected<Error>(std::move(error));
 }
 
 Result<void> FileStore::clear_waiting() {
@@ -212,7 +199,10 @@ Result<void> FileStore::sync() {
   KV_TRY(check_writable());
   if (writer_.settled() && writer_.synced() == writer_.committed()) return {};
   changed_ = true;
-  KV_TRY(sync_now());
+  if (auto synced = sync_now(); !synced) {
+    synced.error().code = Code::io_error;
+    return synced;
+  }
   show();
   return {};
 }

@@ -64,7 +64,7 @@ class FileStore final : public Store {
   void apply(const WriteBatch& batch, std::span<const Place> places);
   Result<void> sync_now();
   Result<void> clear_waiting();
-  void latch(const Error& error);
+  tl::unexpected<Error> latched(Error error);
   void show();
   [[nodiscard]] LiveSum live() { return index_.records().live() + index_.meta().live(); }
   [[nodiscard]] Shown shown() const;

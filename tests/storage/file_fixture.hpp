@@ -1,12 +1,16 @@
 // file_fixture.hpp -- a directory with a slot file, and what its tests ask of a store.
 #pragma once
 
+#include <stdlib.h>  // mkdtemp
+#include <unistd.h>
+
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/posix.hpp"
@@ -21,12 +25,25 @@ namespace kvingest::test {
 
 using Contents = std::vector<std::pair<std::string, std::string>>;
 
+/// A directory in memory where there is such a file system: what a sync costs is not what these tests are about.
 /// Opens the engine itself, without the store directory around it: nobody else makes system calls.
 class FileDir {
  public:
-  explicit FileDir(const Posix& posix = Posix::real()) : posix_(posix) {}
+  explicit FileDir(const Posix& posix = Posix::real()) : posix_(posix) {
+    const std::filesystem::path memory = "/dev/shm";
+    const bool usable = ::access(memory.c_str(), W_OK) == 0;
+    std::string name = ((usable ? memory : std::filesystem::temp_directory_path()) / "kvingest-test-XXXXXX").native();
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  FileDir(const FileDir&) = delete;
+  FileDir& operator=(const FileDir&) = delete;
+  ~FileDir() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
 
-  [[nodiscard]] const std::filesystem::path& path() const noexcept { return dir_.path(); }
+  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
   [[nodiscard]] std::filesystem::path slots() const { return path() / slots::kFileName; }
   [[nodiscard]] std::string bytes() const { return file_text(slots()); }
   void set_bytes(std::string_view bytes) const { write_text(slots(), bytes); }
@@ -49,7 +66,7 @@ class FileDir {
   }
 
  private:
-  TempDir dir_;
+  std::filesystem::path path_;
   const Posix& posix_;
   std::vector<std::string> notices_;
 };
