@@ -10,7 +10,6 @@ namespace {
 
 constexpr std::array<MessageFormat, 4> kFormats = {MessageFormat::line, MessageFormat::kv, MessageFormat::csv,
                                                    MessageFormat::json};
-constexpr std::string_view kWholeMessageLabel = "(whole message)";
 
 bool has_duplicate(std::vector<std::string> names) {
   std::sort(names.begin(), names.end());

@@ -37,6 +37,9 @@ struct RecordOptions {
   std::optional<std::string> value;  ///< Default: the whole message; "{value}" for kv.
 };
 
+/// What the marker says of the value where the message is the value.
+inline constexpr std::string_view kWholeMessageLabel = "(whole message)";
+
 class RecordPlan {
  public:
   /// Fails with: invalid_argument (a bad template, a field that the format or the columns lack, an option that the
