@@ -21,6 +21,7 @@ constexpr MDB_dbi kNamedDatabases = 2;
 constexpr std::uint64_t kLockFileBytes = std::uint64_t{64} << 10;
 constexpr std::uint64_t kHeadRoomBytesMin = std::uint64_t{64} << 20;
 constexpr mode_t kFileMode = 0644;
+constexpr int kCheckTries = 100;  // A check starts anew when two commits come between its first two steps.
 
 // The directories that are open in this process, by device and inode.
 std::mutex open_mutex;
@@ -65,8 +66,6 @@ Result<std::unique_ptr<Environment>> Environment::open(Settings settings) {
   KV_TRY(made->claim());
   KV_TRY(made->prepare_files());
   KV_TRY(made->open_env());
-  KV_TRY(made->open_databases());
-  made->readers_.attach(made->env_, made->databases_);
   made->readers_.clear_stale();
   return made;
 }
@@ -95,6 +94,7 @@ Result<void> Environment::prepare_files() {
     auto size = data->size();
     KV_TRY(size);
     file_bytes_ = *size;
+    if (file_bytes_ > 0) KV_TRY(check_headers(*data));
   }
   if (file_bytes_ == 0 && !(settings_.fresh && !settings_.read_only)) {
     return fail(Code::corrupt, "{}: {}", data_path_.native(), missing ? "missing" : "empty");
@@ -141,7 +141,38 @@ Result<void> Environment::open_env() {
   auto witness = File::open(*settings_.posix, data_path_, settings_.read_only ? O_RDONLY : O_RDWR);
   KV_TRY(witness);
   witness_ = std::move(*witness);
+  KV_TRY(check_before_use());
+  return open_databases();
+}
+
+// LMDB asserts or reads wildly where a page is not what it takes it for; behind the end of the file it meets SIGBUS.
+Result<void> Environment::check_before_use() {
+  auto size = witness_.size();
+  KV_TRY(size);
+  // Free pages at the end may never have been written. Then only a look at all of them tells that from a cut.
+  const CheckDepth depth = *size < usage().used_bytes ? CheckDepth::all : CheckDepth::roots;
+  Result<PageReport> report;
+  for (int i = 0; i < kCheckTries; ++i) {
+    MDB_txn* txn = nullptr;  // Not of the pool, where readers may be kept out.
+    if (const int rc = mdb_txn_begin(env_, nullptr, MDB_RDONLY, &txn))
+      return failure(rc, "open {}", data_path_.native());
+    report = check_pages(witness_, usage().page_bytes, mdb_txn_id(txn), depth);
+    mdb_txn_abort(txn);
+    if (report || report.error().code != Code::busy) break;
+  }
+  KV_TRY(report);
   return {};
+}
+
+Result<PageReport> Environment::check() {
+  Result<PageReport> report;
+  for (int i = 0; i < kCheckTries; ++i) {
+    auto reader = readers_.acquire();
+    KV_TRY(reader);
+    report = check_pages(witness_, usage().page_bytes, mdb_txn_id(reader->txn()), CheckDepth::all);
+    if (report || report.error().code != Code::busy) break;
+  }
+  return report;
 }
 
 Result<void> Environment::open_databases() {
@@ -158,6 +189,7 @@ Result<void> Environment::open_databases() {
   }
   rc = mdb_txn_commit(txn);  // Keeps the handles, also of a read transaction.
   if (rc != MDB_SUCCESS) return failure(rc, "create the databases of {}", data_path_.native());
+  readers_.attach(env_, databases_);
   return {};
 }
 
@@ -240,8 +272,6 @@ Result<void> Environment::replace_data(const std::filesystem::path& compacted) {
   close_env();
   auto exchanged = exchange_alone(compacted);
   KV_TRY(open_env());
-  KV_TRY(open_databases());
-  readers_.attach(env_, databases_);
   KV_TRY(exchanged);
   return sync_directory(*settings_.posix, settings_.dir);
 }

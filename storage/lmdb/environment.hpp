@@ -4,7 +4,7 @@
 // it is full it is moved and doubled, with readers kept out, up to `map_bytes_max`; batches that only erase may go a
 // little beyond, since LMDB needs fresh pages to erase, too.
 //
-// Threads:  readers() on any thread; everything else on the writer's.
+// Threads:  readers() and check() on any thread; everything else on the writer's.
 // Lifetime: a directory is open at most once in a process: a second opener would drop the first one's file locks.
 #pragma once
 
@@ -17,6 +17,7 @@
 #include <string_view>
 
 #include "base/posix.hpp"
+#include "storage/lmdb/page_checker.hpp"
 #include "storage/lmdb/reader_pool.hpp"
 
 namespace kvingest::lmdb {
@@ -69,6 +70,10 @@ class Environment {
   /// Takes back head-room that an erasing batch was given, as far as it is unused. Cheap where there is none.
   Result<void> shrink_to_limit();
 
+  /// Checks every page of the data file as of the last commit. Safe beside a writer, also in another process.
+  /// Fails with: corrupt, io_error, busy.
+  Result<PageReport> check();
+
   /// Puts all commits on disk. Fails with: io_error.
   Result<void> sync();
   /// Whether a sync of the data file, by a descriptor of its own, reports an error since the last time it was asked.
@@ -86,6 +91,7 @@ class Environment {
   Result<void> claim();
   Result<void> prepare_files();
   Result<void> open_env();
+  Result<void> check_before_use();
   Result<void> open_databases();
   void choose_map_size();
   Result<void> set_map_size(std::uint64_t bytes);

@@ -401,32 +401,10 @@ void LmdbStore::stats(StatVisitor visit) const {
 }
 
 Result<VerifyReport> LmdbStore::verify() const {
-  auto reader = begin_read();
-  KV_TRY(reader);
-  VerifyReport report;
-  for (const Space space : {Space::records, Space::meta}) {
-    MDB_stat stat{};
-    MDB_cursor* cursor = nullptr;
-    int rc = mdb_stat(reader->txn(), database(space), &stat);
-    if (rc == MDB_SUCCESS) rc = reader->cursor(database(space), cursor);
-    std::string last;
-    std::uint64_t entries = 0;
-    MDB_val key;
-    MDB_val value;
-    while (rc == MDB_SUCCESS && (rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) == MDB_SUCCESS) {
-      if (entries++ > 0 && to_view(key) <= last)
-        return fail(Code::corrupt, "{}: entry {} is out of order", env_->data_path().native(), entries);
-      last = to_view(key);
-      report.bytes_checked += key.mv_size + value.mv_size;
-    }
-    if (rc != MDB_NOTFOUND) return failure(rc, "verify {}", env_->data_path().native());
-    if (entries != stat.ms_entries) {
-      return fail(Code::corrupt, "{}: holds {} entries, its header names {}", env_->data_path().native(), entries,
-                  stat.ms_entries);
-    }
-    if (space == Space::records) report.records = entries;
-  }
-  return report;
+  if (env_ == nullptr) return fail(Code::invalid_argument, "lmdb: the store is closed");
+  auto checked = env_->check();
+  KV_TRY(checked);
+  return VerifyReport{.records = checked->records, .bytes_checked = checked->bytes_checked, .torn_tail = {}};
 }
 
 // The copy is made of a snapshot, without free pages, and is on disk on return.

@@ -297,6 +297,86 @@ TEST_CASE("lmdb: a store whose file is gone or empty is damaged, not new") {
   CHECK_CODE(kLmdbEngine.open(context_for(dir.path(), Opening::again)), Code::corrupt);
 }
 
+// A store whose pages are of every kind: branches, leaves, overflow pages, a free list with and without them.
+void fill_for_damage(const std::filesystem::path& dir) {
+  auto store = fresh(dir);
+  write(*store, numbered_batch("k", 0, 2000, 300));
+  WriteBatch batch;
+  for (std::uint64_t i = 0; i < 2000; i += 3) batch.erase(numbered_key("k", i));
+  batch.put("large", std::string(20'000, 'l'));
+  batch.put_meta("m", std::string(5000, 'm'));
+  write(*store, batch);
+  write(*store, numbered_batch("n", 0, 10, 300));
+  CHECK(store->verify().value().records == 2000 - 667 + 1 + 10);
+  REQUIRE_OK(store->close());
+}
+
+// What a store answers to a damaged file: an error at opening, or from verify(), or neither.
+Result<VerifyReport> open_and_verify(const std::filesystem::path& dir) {
+  auto opened = kLmdbEngine.open(context_for(dir, Opening::read_only));
+  if (!opened) return tl::unexpected<Error>(std::move(opened).error());
+  return (*opened)->verify();
+}
+
+TEST_CASE("lmdb: a file cut anywhere is found damaged and not read beyond its end") {
+  TempDir dir;
+  fill_for_damage(dir.path());
+  const std::string whole = file_text(dir / "data.mdb");
+  for (std::size_t bytes = 0; bytes < whole.size(); bytes += 4096) {
+    write_text(dir / "data.mdb", whole.substr(0, bytes + (bytes % 8192 == 0 ? 0 : 1000)));
+    const auto answer = open_and_verify(dir.path());
+    CAPTURE(bytes);
+    if (bytes < 2 * 4096) CHECK_CODE(answer, Code::corrupt);
+    if (!answer) CHECK_CODE(answer, Code::corrupt);
+  }
+  write_text(dir / "data.mdb", whole);
+  CHECK(open_and_verify(dir.path()).has_value());
+}
+
+TEST_CASE("lmdb: verify names a damaged page, whatever bytes it holds, and never crashes") {
+  const auto seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937_64 random(seed);
+  TempDir dir;
+  fill_for_damage(dir.path());
+  const std::string whole = file_text(dir / "data.mdb");
+  int found = 0;
+  for (int round = 0; round < 400; ++round) {
+    std::string damaged = whole;
+    const std::size_t page = random() % (round % 3 == 0 ? 2 : whole.size() / 4096) * 4096;  // Headers more often.
+    const std::size_t at = page + random() % (round % 2 == 0 ? 160 : 4096);                 // Heads, or anywhere.
+    const std::size_t bytes = round % 4 == 0 ? 4096 : 1 + random() % 8;
+    for (std::size_t i = at; i < std::min(at + bytes, damaged.size()); ++i) damaged[i] = static_cast<char>(random());
+    write_text(dir / "data.mdb", damaged);
+    CAPTURE(round, page, at, bytes);
+    const auto answer = open_and_verify(dir.path());
+    if (answer) continue;  // In a value, in free space, or in a page that is not used.
+    ++found;
+    CHECK((answer.error().code == Code::corrupt || answer.error().code == Code::unsupported));
+    CHECK(answer.error().text.find("data.mdb") != std::string::npos);
+  }
+  CHECK(found > 40);
+}
+
+TEST_CASE("lmdb: verify is sound beside a writer") {
+  TempDir dir;
+  auto store = fresh(dir.path());
+  write(*store, numbered_batch("k", 0, 2000, 100));
+  std::atomic<bool> done = false;
+  std::thread writer([&] {
+    for (std::uint64_t i = 0; !done; ++i) {
+      if (!store->write(numbered_batch("k", i * 37 % 2000, 20, 100 + i % 300), Durability::kernel)) break;
+    }
+  });
+  for (int i = 0; i < 20; ++i) {
+    const auto report = store->verify();
+    CHECK_OK(report);
+  }
+  done = true;
+  writer.join();
+  CHECK(store->verify().value().records == 2000);
+}
+
 TEST_CASE("lmdb: options that make no sense are refused") {
   TempDir dir;
   for (const auto& [name, value] : std::map<std::string, std::string>{
