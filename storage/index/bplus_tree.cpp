@@ -26,7 +26,7 @@ BplusTree::Key::Key(std::string_view bytes) noexcept
 }
 
 Result<BplusTree> BplusTree::create(const KeySource& source, std::size_t bytes_max) {
-  auto arena = NodeArena::reserve(kNodeBytes, std::max(bytes_max, 16 * kNodeBytes));
+  auto arena = NodeArena::reserve(kNodeBytes, bytes_max);
   KV_TRY(arena);
   return BplusTree(source, std::move(*arena));
 }

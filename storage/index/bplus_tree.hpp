@@ -56,8 +56,13 @@ class BplusTree {
   /// Memory for a key that is put together from an entry.
   using KeyBuffer = std::array<char, 16>;
 
+  /// Slots of an arena for a tree have this size.
+  static constexpr std::size_t kNodeBytes = 1600;
+
   /// A tree whose nodes take at most `bytes_max`. `source` outlives it. Fails with: io_error.
   static Result<BplusTree> create(const KeySource& source, std::size_t bytes_max);
+  /// A tree whose nodes come from `arena`.
+  BplusTree(const KeySource& source, NodeArena arena) : source_(&source), arena_(std::move(arena)) {}
 
   /// The value under `key`.
   [[nodiscard]] std::optional<std::uint64_t> find(std::string_view key) const;
@@ -86,6 +91,7 @@ class BplusTree {
   [[nodiscard]] std::size_t used_bytes() const noexcept { return arena_.used_bytes(); }
   /// Touches memory ahead of the writer, one step per call; false when there is nothing to do.
   bool prefault() noexcept { return arena_.prefault(); }
+  [[nodiscard]] bool wants_prefault() const noexcept { return arena_.wants_prefault(); }
 
   /// Asserts the order of all keys and the shape of all nodes. For tests and verify.
   void check() const;
@@ -96,7 +102,6 @@ class BplusTree {
 
   static constexpr std::uint8_t kLongKey = 17;
   static constexpr std::uint32_t kHeightMax = 12;
-  static constexpr std::size_t kNodeBytes = 1600;
   static constexpr std::uint32_t kLeafEntries = 66;
   static constexpr std::uint32_t kInnerChildren = 72;
 
@@ -141,8 +146,6 @@ class BplusTree {
     std::uint32_t position;
     bool found;
   };
-
-  BplusTree(const KeySource& source, NodeArena arena) : source_(&source), arena_(std::move(arena)) { clear_root(); }
 
   [[nodiscard]] Leaf& leaf(Id id) const noexcept { return *reinterpret_cast<Leaf*>(arena_.at(id)); }
   [[nodiscard]] Inner& inner(Id id) const noexcept { return *reinterpret_cast<Inner*>(arena_.at(id)); }

@@ -25,7 +25,7 @@ constexpr std::size_t rounded_up(std::size_t bytes, std::size_t unit) {
 
 Result<NodeArena> NodeArena::reserve(std::size_t slot_bytes, std::size_t bytes_max) {
   KV_ASSERT(slot_bytes >= sizeof(Id));
-  std::size_t bytes = rounded_up(bytes_max, kHugePageBytes);
+  std::size_t bytes = rounded_up(std::max(bytes_max, kHugePageBytes), kHugePageBytes);
   while (true) {
     // One huge page more than asked, so that the first slot can begin on a huge page.
     void* got = ::mmap(nullptr, bytes + kHugePageBytes, PROT_READ | PROT_WRITE,
@@ -38,7 +38,8 @@ Result<NodeArena> NodeArena::reserve(std::size_t slot_bytes, std::size_t bytes_m
       if (skipped < kHugePageBytes) ::munmap(base + bytes, kHugePageBytes - skipped);
       ::madvise(base, bytes, MADV_HUGEPAGE);  // A wish: without huge pages all is slower and still right.
       ::madvise(base, bytes, MADV_DONTFORK);  // A child that is about to exec need not copy page tables of gigabytes.
-      const std::size_t slots = std::min<std::size_t>(std::min(bytes, bytes_max) / slot_bytes, kNone);
+      const std::size_t slots =
+          std::min<std::size_t>(std::min(bytes, std::max(bytes_max, 16 * slot_bytes)) / slot_bytes, kNone);
       return NodeArena(base, slot_bytes, bytes, slots);
     }
     if (bytes <= kHugePageBytes) return fail(errno, "reserve {} bytes of address space for an index", bytes_max);
@@ -83,13 +84,16 @@ void NodeArena::release(Id id) noexcept {
   used_.store(used_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
 }
 
-bool NodeArena::prefault() noexcept {
+// How many bytes from the beginning should be backed now.
+std::size_t NodeArena::prefault_goal() const noexcept {
   const std::size_t taken = high_water_.load(std::memory_order_relaxed) * slot_bytes_;
-  if (taken == 0) return false;  // A store that never uses this tree pays nothing for it.
-  const std::size_t wanted =
-      std::min(mapped_bytes_, taken + std::clamp(taken, kPrefaultAheadBytesMin, kPrefaultAheadBytesMax));
+  if (taken == 0) return 0;  // A store that never uses this tree pays nothing for it.
+  return std::min(mapped_bytes_, taken + std::clamp(taken, kPrefaultAheadBytesMin, kPrefaultAheadBytesMax));
+}
+
+bool NodeArena::prefault() noexcept {
   const std::size_t from = prefaulted_.load(std::memory_order_relaxed);
-  if (from >= wanted) return false;
+  if (from >= prefault_goal()) return false;
   const std::size_t bytes = std::min(kPrefaultStepBytes, mapped_bytes_ - from);
   // Older kernels (before 5.14) lack the call; then the writer takes the faults itself.
   if (::madvise(base_ + from, bytes, MADV_POPULATE_WRITE) != 0 && errno == EINVAL) {

@@ -39,8 +39,13 @@ class NodeArena {
 
   /// Backs the slots that will be handed out next with memory, one step per call. Returns false when far enough ahead.
   bool prefault() noexcept;
+  [[nodiscard]] bool wants_prefault() const noexcept {
+    return prefaulted_.load(std::memory_order_relaxed) < prefault_goal();
+  }
 
  private:
+  [[nodiscard]] std::size_t prefault_goal() const noexcept;
+
   NodeArena(char* base, std::size_t slot_bytes, std::size_t mapped_bytes, std::size_t slots_max) noexcept;
 
   char* base_;

@@ -108,6 +108,8 @@ class VersionedIndex {
   void set_published(std::uint64_t sequence) {
     const std::unique_lock lock(latch_);
     published_ = sequence;
+    records_.published_size = records_.container.size();
+    meta_.published_size = meta_.container.size();
   }
 
   /// Number of keys as of the published batch.
@@ -165,9 +167,17 @@ class VersionedIndex {
     });
   }
 
+  /// Calls `f(records)` under the latch; the container may be read, for example for its size.
+  template <class F>
+  decltype(auto) inspect(F&& f) const {
+    const std::shared_lock lock(latch_);
+    return f(std::as_const(records_.container));
+  }
+
   /// The containers, for whoever holds an Update, or before anybody reads.
   [[nodiscard]] Records& records() noexcept { return records_.container; }
   [[nodiscard]] Meta& meta() noexcept { return meta_.container; }
+  [[nodiscard]] const Records& records() const noexcept { return records_.container; }
 
  private:
   template <class Container>
@@ -268,6 +278,10 @@ class VersionedIndex<Records, Meta>::Update {
     return in(index_, space, [&](auto& part) {
       return !(large_ && part.before_update.reaches(first)) && !index_.readers_.frozen_need_from(space, first);
     });
+  }
+  /// Notes that `key`, which the engine adds to the container itself, was not there for those who may ask for it.
+  void note_new(Space space, std::string_view key) {
+    in(index_, space, [&](auto& part) { changed(part, space, key, std::nullopt); });
   }
   /// For a place that the engine itself has taken out of a container.
   void retire(Place place) { index_.retired_.push_back({std::move(place), sequence_}); }
