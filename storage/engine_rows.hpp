@@ -10,6 +10,7 @@ extern constinit const Engine kNullEngine;
 extern constinit const Engine kHashEngine;
 extern constinit const Engine kMapEngine;
 extern constinit const Engine kFileEngine;
+extern constinit const Engine kMmapEngine;
 extern constinit const Engine kLmdbEngine;
 extern constinit const Engine kRocksdbEngine;
 

@@ -1,0 +1,60 @@
+// address_space.hpp -- one reserved range of addresses that all segments of a store are mapped into, so that a place in
+// the log is an offset into it and reading one is an addition. The range is reserved once: it never moves, so a
+// reader's pointer stays right while segments come and go.
+//
+// Threads:  map() and unmap() by one thread at a time; at() and owner() on any thread.
+// Lifetime: a place is valid from map() to unmap() of its segment.
+// Errors:   map() fails with io_error, or no_space when the range is used up.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+
+#include "base/posix.hpp"
+#include "kvingest/result.hpp"
+
+namespace kvingest::mmap_store {
+
+class Segment;
+
+/// An offset into the address space: where a byte of the log is. It fits 48 bits.
+using Place = std::uint64_t;
+
+class AddressSpace {
+ public:
+  static constexpr unsigned kPlaceBits = 48;
+
+  /// Reserves addresses, no memory; less than wished where the system refuses so much. Fails with: io_error.
+  static Result<AddressSpace> reserve(const Posix& posix);
+
+  AddressSpace(AddressSpace&& other) noexcept;
+  AddressSpace& operator=(AddressSpace&&) = delete;
+  ~AddressSpace();
+
+  /// Maps the first `bytes` of `file` and makes `owner` their owner. Nothing may be read beyond the file's end.
+  Result<Place> map(const File& file, std::uint64_t bytes, bool writable, Segment& owner);
+  void unmap(Place base, std::uint64_t bytes) noexcept;
+
+  [[nodiscard]] char* at(Place place) const noexcept { return base_ + place; }
+  /// The segment that `place` lies in; null when there is none.
+  [[nodiscard]] Segment* owner(Place place) const noexcept {
+    return owners_[place >> kGranuleBits].load(std::memory_order_acquire);
+  }
+
+ private:
+  static constexpr unsigned kGranuleBits = 20;  // Segments begin on multiples of 1 MiB: one table entry each.
+
+  AddressSpace(const Posix& posix, char* base, std::atomic<Segment*>* owners, std::uint64_t bytes);
+  void own(Place base, std::uint64_t bytes, Segment* owner) noexcept;
+  void give_back(Place base, std::uint64_t bytes);
+
+  const Posix* posix_;
+  char* base_;
+  std::atomic<Segment*>* owners_;  // One per granule, in memory that is taken when touched.
+  std::uint64_t bytes_;
+  std::map<Place, std::uint64_t> free_;  // Begin and size of the free ranges, in granules' multiples.
+};
+
+}  // namespace kvingest::mmap_store

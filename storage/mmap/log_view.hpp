@@ -1,0 +1,41 @@
+// log_view.hpp -- reads records where they lie in the mapped log.
+//
+// Threads:  any, while whatever keeps the segment mapped is held (the index's latch, a registered reader, or a pin).
+// Lifetime: views point into the mapping.
+// Errors:   nothing is read outside the segment, whatever its bytes say; what makes no sense there is nullopt.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "storage/index/bplus_tree.hpp"
+#include "storage/mmap/address_space.hpp"
+#include "storage/mmap/record_place.hpp"
+
+namespace kvingest::mmap_store {
+
+struct RecordView {
+  std::string_view key;  ///< Empty for a record of a run, whose key is its number.
+  std::string_view value;
+};
+
+class LogView final : public KeySource {
+ public:
+  explicit LogView(const AddressSpace& space) : space_(space) {}
+
+  [[nodiscard]] std::optional<RecordView> record(RecordPlace place) const noexcept;
+  /// Empty where the log makes no sense; record() then says so to whoever asks for the value.
+  [[nodiscard]] std::string_view key_at(std::uint64_t word) const override;
+
+  [[nodiscard]] const char* at(Place place) const noexcept { return space_.at(place); }
+  /// Asks for the record's bytes ahead of their use.
+  void prefetch(RecordPlace place) const noexcept { __builtin_prefetch(space_.at(place.place())); }
+  /// "000017.log at offset 4096", for messages.
+  [[nodiscard]] std::string describe(Place place) const;
+
+ private:
+  const AddressSpace& space_;
+};
+
+}  // namespace kvingest::mmap_store

@@ -1,0 +1,79 @@
+// record_index.hpp -- the newest place of each record: runs of arrival numbers in a table of runs, every other key in a
+// B+tree. It is a container of VersionedIndex, which says what that is.
+//
+// A key is in one of the two, never in both: putting or erasing a number strikes it out of its run.
+//
+// Threads:  any number of readers, or one writer: the VersionedIndex has the latch.
+// Lifetime: a cursor and the key it shows die with the next change.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "kvingest/limits.hpp"
+#include "storage/index/bplus_tree.hpp"
+#include "storage/mmap/log_view.hpp"
+#include "storage/mmap/run_table.hpp"
+
+namespace kvingest::mmap_store {
+
+class RecordIndex {
+ public:
+  using Place = RecordPlace;
+
+  class Cursor {
+   public:
+    [[nodiscard]] bool valid() const noexcept { return at_run_ ? run_.valid : tree_.valid(); }
+    [[nodiscard]] std::string_view key() const noexcept {
+      return buffered_ ? std::string_view(buffer_.data(), key_.size()) : key_;
+    }
+    [[nodiscard]] RecordPlace place() const;
+    void next();
+    void previous();
+
+   private:
+    friend class RecordIndex;
+    explicit Cursor(const RecordIndex& index) : index_(&index) {}
+    void choose();
+    void show(std::string_view key) noexcept;
+
+    const RecordIndex* index_;
+    BplusTree::Cursor tree_;
+    RunTable::Position run_;
+    bool forward_ = true;  // The side that is not chosen stands behind the chosen one, else before it.
+    bool at_run_ = false;
+    bool buffered_ = false;  // The key is in buffer_, which moves with the cursor, and key_ has its size.
+    BplusTree::KeyBuffer buffer_{};
+    std::string_view key_;
+  };
+
+  RecordIndex(BplusTree tree, const LogView& log) : tree_(std::move(tree)), runs_(log) {}
+
+  [[nodiscard]] std::size_t size() const noexcept { return tree_.size() + runs_.size(); }
+  [[nodiscard]] std::optional<RecordPlace> find(std::string_view key) const;
+  std::optional<RecordPlace> put(std::string_view key, RecordPlace place);
+  std::optional<RecordPlace> erase(std::string_view key);
+  [[nodiscard]] Cursor seek(std::string_view key) const;
+  [[nodiscard]] Cursor first() const;
+  [[nodiscard]] Cursor last() const;
+
+  /// Whether these records can be one entry: they lie behind all other numbers, and no other key between them.
+  [[nodiscard]] bool takes_run(std::uint64_t first, std::uint32_t count) const;
+  /// Adds a run whose records begin at `payload`. takes_run() is true.
+  void append_run(std::uint64_t first, std::uint32_t count, mmap_store::Place payload) {
+    runs_.append(first, count, payload);
+  }
+
+  [[nodiscard]] const BplusTree& tree() const noexcept { return tree_; }
+  [[nodiscard]] BplusTree& tree() noexcept { return tree_; }
+  [[nodiscard]] const RunTable& runs() const noexcept { return runs_; }
+
+ private:
+  BplusTree tree_;
+  RunTable runs_;
+};
+
+}  // namespace kvingest::mmap_store

@@ -1,0 +1,213 @@
+#include "storage/mmap/recovery.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "storage/mmap/frame_scanner.hpp"
+#include "storage/mmap/torn_tail.hpp"
+
+namespace kvingest::mmap_store {
+namespace {
+
+class Recovery {
+ public:
+  Recovery(const SegmentHome& home, const std::vector<SegmentFile>& files, std::uint64_t segment_bytes, bool read_only,
+           const FrameReplay& replay)
+      : home_(home), files_(files), segment_bytes_(segment_bytes), read_only_(read_only), replay_(replay) {}
+
+  Result<Recovered> run();
+
+ private:
+  Result<void> read_segment(std::size_t index);
+  Result<void> take_frame(const FrameScanner& scanner, Segment& segment);
+  Result<void> end_of_segment(std::size_t index, FrameScanner& scanner);
+  Result<void> no_next_frame(std::size_t index, FrameScanner& scanner, std::uint64_t torn_from);
+  Result<std::optional<std::uint64_t>> synced_to_in(const SegmentFile& file) const;
+  Result<void> cut();
+  Result<void> choose_active();
+  Result<void> reopen(Segment& segment) const;
+
+  const SegmentHome& home_;
+  const std::vector<SegmentFile>& files_;
+  const std::uint64_t segment_bytes_;
+  const bool read_only_;
+  const FrameReplay& replay_;
+  Recovered result_;
+  TornTail torn_;
+};
+
+Result<Recovered> Recovery::run() {
+  for (std::size_t i = 0; i < files_.size() && !torn_.found(); ++i) KV_TRY(read_segment(i));
+  if (torn_.found()) {
+    result_.torn_tail = torn_.describe();
+    if (!read_only_) KV_TRY(cut());
+  }
+  KV_TRY(choose_active());
+  return std::move(result_);
+}
+
+Result<void> Recovery::read_segment(std::size_t index) {
+  const SegmentFile& found = files_[index];
+  auto file = File::open(home_.posix, found.path, read_only_ ? O_RDONLY : O_RDWR);
+  KV_TRY(file);
+  auto opened = Segment::open(home_, std::move(*file), found.header, read_only_ ? 0 : segment_bytes_);
+  KV_TRY(opened);
+  Segment& segment = **opened;
+  result_.content.segments.push_back(std::move(*opened));
+  FrameScanner scanner(home_.posix, segment.file(), segment.seed(), segment.capacity_bytes());
+  while (true) {
+    auto step = scanner.next();
+    KV_TRY(step);
+    if (*step == FrameScanner::Step::bad) return no_next_frame(index, scanner, scanner.offset());
+    if (*step == FrameScanner::Step::end) return end_of_segment(index, scanner);
+    const std::uint64_t expected = result_.content.last_frame + 1;
+    if (scanner.header().number != expected) return no_next_frame(index, scanner, scanner.offset());
+    KV_TRY(take_frame(scanner, segment));
+  }
+}
+
+Result<void> Recovery::take_frame(const FrameScanner& scanner, Segment& segment) {
+  LogContent& content = result_.content;
+  const FrameHeader& header = scanner.header();
+  if (header.batch != content.last_batch + (header.kind == FrameKind::batch ? 1 : 0)) {
+    return fail(Code::corrupt, "{}: the frame at offset {} says batch {}, behind batch {}", segment.path().native(),
+                scanner.offset(), header.batch, content.last_batch);
+  }
+  segment.set_end(scanner.offset() + frame_bytes(header.payload_bytes));  // The replay looks up keys there.
+  const Place payload_place = segment.base() + scanner.offset() + kFrameHeaderBytes;
+  if (auto done = replay_(header, scanner.payload(), payload_place); !done) {
+    return fail(std::move(done).error(), "{}: frame at offset {}", segment.path().native(), scanner.offset());
+  }
+  content.last_frame = header.number;
+  content.last_batch = header.batch;
+  content.synced_to = std::max(content.synced_to, header.synced_to);
+  content.ends_in_mark = header.kind == FrameKind::mark;
+  segment.set_last_frame(header.number);
+  return {};
+}
+
+// Zeros where a frame could begin: the log goes on in the next segment, or ends here.
+Result<void> Recovery::end_of_segment(std::size_t index, FrameScanner& scanner) {
+  auto data_end = scanner.data_end();
+  KV_TRY(data_end);
+  if (*data_end > scanner.offset()) return no_next_frame(index, scanner, scanner.offset());
+  if (index + 1 < files_.size()) result_.content.segments.back()->file().reset();  // Full: it keeps no descriptor.
+  return {};
+}
+
+// The frame after the last one is not where it should be, in segment `index` at the scanner's place.
+Result<void> Recovery::no_next_frame(std::size_t index, FrameScanner& scanner, std::uint64_t torn_from) {
+  const LogContent& content = result_.content;
+  auto synced_to = scanner.synced_to_behind();
+  KV_TRY(synced_to);
+  std::uint64_t highest = std::max(content.synced_to, *synced_to);
+  for (std::size_t i = index + 1; i < files_.size(); ++i) {
+    auto in_file = synced_to_in(files_[i]);
+    KV_TRY(in_file);
+    if (*in_file) torn_.later_files.push_back(files_[i].path);
+    highest = std::max(highest, in_file->value_or(0));
+  }
+  const std::uint64_t lost = content.last_frame + 1;
+  if (highest >= lost) {
+    return fail(Code::corrupt,
+                "{}: damaged at offset {}: frame {} is not sound, and the log says it was on disk (up to {})",
+                files_[index].path.native(), torn_from, lost, highest);
+  }
+  auto data_end = scanner.data_end();
+  KV_TRY(data_end);
+  torn_.path = files_[index].path;
+  torn_.begin = torn_from;
+  torn_.end = *data_end;
+  return {};
+}
+
+// Nothing for a segment that was prepared and not used.
+Result<std::optional<std::uint64_t>> Recovery::synced_to_in(const SegmentFile& found) const {
+  auto file = File::open(home_.posix, found.path, O_RDONLY);
+  KV_TRY(file);
+  auto size = file->size();
+  KV_TRY(size);
+  FrameScanner scanner(home_.posix, *file, found.header.seed, *size);
+  auto data_end = scanner.data_end();
+  KV_TRY(data_end);
+  if (*data_end == scanner.offset()) return std::nullopt;
+  auto synced_to = scanner.synced_to_behind();
+  KV_TRY(synced_to);
+  return *synced_to;
+}
+
+Result<void> Recovery::cut() {
+  auto aside = torn_.set_aside(home_);
+  KV_TRY(aside);
+  result_.torn_tail += *aside;
+  Segment& last = *result_.content.segments.back();
+  KV_TRY(last.trim());
+  KV_TRY(last.file().sync_all());
+  if (torn_.later_files.empty() && torn_.path != files_.back().path) KV_TRY(read_segment(files_.size() - 1));
+  return {};
+}
+
+// The newest segment with frames takes more of them. Of the empty ones behind it (one that was prepared, and after a
+// power failure perhaps one whose frames are gone) the first is used next.
+Result<void> Recovery::choose_active() {
+  auto& segments = result_.content.segments;
+  while (!segments.empty() && segments.back()->last_frame() == 0) {
+    if (result_.prepared && !read_only_) home_.posix.unlink(result_.prepared->path().c_str());
+    result_.prepared = std::move(segments.back());
+    segments.pop_back();
+  }
+  if (result_.prepared && !read_only_) KV_TRY(reopen(*result_.prepared));
+  for (const auto& segment : segments) {
+    if (segment->last_frame() == 0) return fail(Code::corrupt, "{}: no frame in it", segment->path().native());
+  }
+  if (segments.empty() || read_only_) return {};
+  return reopen(*segments.back());
+}
+
+// Makes a segment ready for frames, with the room back that was cut. On a full disk it gets none; the next frame then
+// asks for a new segment, and that says so.
+Result<void> Recovery::reopen(Segment& segment) const {
+  if (!segment.file().is_open()) {
+    auto file = File::open(home_.posix, segment.path(), O_RDWR);
+    KV_TRY(file);
+    segment.file() = std::move(*file);
+  }
+  if (auto refilled = segment.refill(); !refilled && refilled.error().code != Code::no_space) return refilled;
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<SegmentFile>> list_segments(const Posix& posix, const std::filesystem::path& dir) {
+  std::vector<SegmentFile> files;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(dir, error), end; !error && at != end; at.increment(error)) {
+    if (!segment_number(at->path().filename())) continue;
+    auto file = File::open(posix, at->path(), O_RDONLY);
+    KV_TRY(file);
+    auto header = read_segment_header(*file);
+    KV_TRY(header);
+    files.push_back({at->path(), *header});
+  }
+  if (error) return fail(error.value(), "list {}", dir.native());
+  std::sort(files.begin(), files.end(),
+            [](const SegmentFile& a, const SegmentFile& b) { return a.header.number < b.header.number; });
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (files[i].header.number != i + 1) {
+      return fail(Code::corrupt, "{} is missing", (dir / segment_name(i + 1)).native());
+    }
+    if (files[i].header.store_id != files[0].header.store_id) {
+      return fail(Code::corrupt, "{} is of another store than {}", files[i].path.native(), files[0].path.native());
+    }
+  }
+  return files;
+}
+
+Result<Recovered> recover(const SegmentHome& home, const std::vector<SegmentFile>& files, std::uint64_t segment_bytes,
+                          bool read_only, const FrameReplay& replay) {
+  return Recovery(home, files, segment_bytes, read_only, replay).run();
+}
+
+}  // namespace kvingest::mmap_store

@@ -1,0 +1,48 @@
+// recovery.hpp -- reads the log of a store that is opened: every frame is checked and replayed, in order.
+//
+// Frames are numbered without gaps. The first place where the next number is not found sound is the end of the log, if
+// the log itself does not say that the frame was on disk: then what lies behind it was never acknowledged as safe from
+// power loss, a torn tail. It is cut and set aside, so that nothing of it comes back later. If the log does say so (any
+// synced_to at or above that number), it is damage: refused, and nothing is changed.
+//
+// Threads: one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/posix.hpp"
+#include "kvingest/result.hpp"
+#include "storage/mmap/log.hpp"
+#include "storage/mmap/segment.hpp"
+
+namespace kvingest::mmap_store {
+
+struct SegmentFile {
+  std::filesystem::path path;
+  SegmentHeader header;
+};
+
+/// The segment files in `dir`, in the order of their numbers, each with its checked header.
+/// Fails with: corrupt (a header, a gap in the numbers, a file of another store), io_error.
+Result<std::vector<SegmentFile>> list_segments(const Posix& posix, const std::filesystem::path& dir);
+
+/// Takes what recovery finds; `payload_place` is where the payload lies in the address space.
+using FrameReplay = std::function<Result<void>(const FrameHeader&, std::string_view payload, Place payload_place)>;
+
+struct Recovered {
+  LogContent content;
+  std::unique_ptr<Segment> prepared;  ///< An empty segment behind the last one that holds frames.
+  std::string torn_tail;              ///< Empty, or one sentence on what was found behind the end of the log.
+};
+
+/// Replays `files`; with `read_only` nothing is changed on disk.
+/// Fails with: corrupt (file and offset), io_error, no_space, and what `replay` fails with.
+Result<Recovered> recover(const SegmentHome& home, const std::vector<SegmentFile>& files, std::uint64_t segment_bytes,
+                          bool read_only, const FrameReplay& replay);
+
+}  // namespace kvingest::mmap_store
