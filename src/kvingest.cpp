@@ -2,11 +2,13 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 
 #include "base/json_writer.hpp"
 #include "base/log.hpp"
+#include "base/service_manager.hpp"
 #include "demo_feed.hpp"
 #include "kvingest_options.hpp"
 
@@ -72,16 +74,20 @@ int serve(KvingestOptions options) {
   if (!options.service.spec.engine->persistent) {
     log_warning("store {} keeps everything in memory: nothing survives this process", summary.store);
   }
+  const char* const socket = std::getenv("NOTIFY_SOCKET");
+  const std::string manager = socket != nullptr ? socket : "";
   DemoFeed demo;
   IngestService* running = nullptr;
   options.service.store.notice = [](std::string_view text) { log_warning("{}", text); };
   options.service.ready = [&](const std::vector<ListenerPlace>& places) -> Result<void> {
     for (const ListenerPlace& place : places) log_info("{}: listening on {}", place.name, place.address);
     if (!options.port_file.empty()) KV_TRY(write_port_file(options.port_file, places));
+    notify_service_manager(manager, "READY=1\nSTATUS=ingesting");
     if (!options.demo_messages) return {};
     return demo.start(places.front().address, *options.demo_messages, options.demo_feed_cpu,
                       [&running] { running->stop(); });
   };
+  options.service.stopping = [&manager] { notify_service_manager(manager, "STOPPING=1\nSTATUS=draining"); };
   auto service = IngestService::open(options.service);
   if (!service) {
     log_error("{}", service.error().error.text);
@@ -102,6 +108,7 @@ int run(int argc, char* argv[]) {
   auto options = std::get<KvingestOptions>(std::move(read));
   log_to_stderr("kvingest", options.quiet ? LogLevel::warning : LogLevel::info);
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGHUP, SIG_IGN);   // There is nothing to reload yet; a closed terminal is no reason to stop.
   std::signal(SIGXFSZ, SIG_IGN);  // A file size limit is an error of the call, not the end of the process.
   const std::string demo_dir = options.demo_dir;
   const int code = serve(std::move(options));

@@ -16,6 +16,7 @@ struct Written {
   std::optional<std::string> dir;
   std::vector<std::string> listen;
   std::vector<std::string> connect;
+  std::optional<std::string> http;
   std::optional<std::string> stop_line;
   std::string cpu = "auto";
   std::optional<int> store_cpu;
@@ -95,6 +96,7 @@ void declare(cli::Command& line, Written& w) {
       .may_stand_alone(std::to_string(kDemoMessages));
   line.number("feed-cpu", &w.feed_cpu, "C", "pin the demo's kvfeed");
   line.flag("no-control", &w.no_control, "!kv lines are data");
+  line.text("http", &w.http, "HOST:PORT", "serve /status (JSON), /metrics (Prometheus) and /healthz here");
   line.flag("insecure", &w.insecure,
             "allow listening beyond this machine although anyone may connect and read in clear");
   line.text("port-file", &w.port_file, "FILE", "write the real addresses here when ready");
@@ -177,27 +179,39 @@ Result<void> read_cpus(const Written& w, ServiceOptions& to) {
   return {};
 }
 
+/// An address to listen on, which only this machine can reach unless --insecure.
+Result<net::Endpoint> read_listener(std::string_view option, const std::string& text, bool insecure) {
+  auto endpoint = net::parse_endpoint(text);
+  if (!endpoint) return fail(std::move(endpoint).error(), "--{}", option);
+  auto addresses = net::resolve(*endpoint);
+  if (!addresses) return fail(std::move(addresses).error(), "--{}", option);
+  if (!net::is_local(addresses->front()) && !insecure) {
+    return fail(Code::invalid_argument,
+                "--{} {}: other machines could connect, and there are no tokens and no TLS; say --insecure to allow it",
+                option, text);
+  }
+  return endpoint;
+}
+
 Result<void> read_endpoints(const Written& w, ServiceOptions& to) {
   std::vector<std::string> listen = w.listen;
   if (listen.empty() && w.demo) listen = {"127.0.0.1:0"};
   if (listen.empty() && w.connect.empty()) listen = {std::string(kDefaultListen)};
   for (const std::string& text : listen) {
-    auto endpoint = net::parse_endpoint(text);
-    if (!endpoint) return fail(std::move(endpoint).error(), "--listen");
-    auto addresses = net::resolve(*endpoint);
-    if (!addresses) return fail(std::move(addresses).error(), "--listen");
-    if (!net::is_local(addresses->front()) && !w.insecure) {
-      return fail(Code::invalid_argument,
-                  "--listen {}: other machines could connect, and there are no tokens and no TLS; "
-                  "say --insecure to allow it",
-                  text);
-    }
+    auto endpoint = read_listener("listen", text, w.insecure);
+    KV_TRY(endpoint);
     to.listen.push_back(std::move(*endpoint));
   }
   for (const std::string& text : w.connect) {
     auto endpoint = net::parse_endpoint(text);
     if (!endpoint) return fail(std::move(endpoint).error(), "--connect");
     to.connect.push_back(std::move(*endpoint));
+  }
+  if (w.http) {
+    auto endpoint = read_listener("http", *w.http, w.insecure);
+    KV_TRY(endpoint);
+    to.http = std::move(*endpoint);
+    to.feed.places = fmt::format("; HTTP is served on {}", *w.http);
   }
   return {};
 }
@@ -265,7 +279,7 @@ Result<KvingestOptions> check(const Written& w) {
   KV_TRY(read_record(w, to.service));
   KV_TRY(read_limits(w, to.service));
   KV_TRY(read_endpoints(w, to.service));
-  to.durability = w.durability;
+  to.durability = to.service.durability = w.durability;
   to.port_file = w.port_file;
   to.json = w.json;
   to.quiet = w.quiet;

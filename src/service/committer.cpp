@@ -135,6 +135,12 @@ std::string Committer::paused() const {
   return paused_;
 }
 
+std::optional<std::map<std::string, SourceRecord, std::less<>>> Committer::sources(std::chrono::milliseconds patience) {
+  const std::unique_lock held(commit_mutex_, patience);
+  if (!held) return std::nullopt;
+  return book_.sources();
+}
+
 void Committer::give_up_refused() {
   {
     const std::lock_guard lock(queue_mutex_);
@@ -210,9 +216,11 @@ Committer::Attempt Committer::commit_group() {
   if (!group_built_) build_group();
   const bool asked = std::any_of(group_.begin(), group_.end(), [](const auto& parcel) { return parcel->sync; });
   const bool sync = capabilities_.persistent && (asked || level() == Durability::disk);
+  const Clock::time_point began = Clock::now();
   const Result<void> done = batch_.empty() ? (sync ? store_.sync() : Result<void>())
                                            : store_.write(batch_, sync ? Durability::disk : options_.level);
   if (done) {
+    metrics_.group_committed(batch_.puts(), batch_.bytes().size(), Clock::now() - began, sync);
     on_committed(sync);
     return Attempt::answered;
   }
@@ -292,9 +300,14 @@ void Committer::on_committed(bool synced) {
       decided.received = 0;
       ledger_.tally += decided;
     }
+    const bool was_behind = ledger_.loss_records() > 0;
     ledger_.watermarks.stored = ledger_.watermarks.durable = book_.seq();
-    if (synced) ledger_.watermarks.on_disk = book_.seq();
     ledger_.last_commit = Clock::now();
+    if (synced) {
+      ledger_.watermarks.on_disk = book_.seq();
+    } else if (!was_behind) {
+      ledger_.unsynced_since = ledger_.last_commit;
+    }
     paused_.clear();
     reason_ = {};
   }
@@ -329,6 +342,7 @@ bool Committer::on_refused(const Error& error) {
 void Committer::latch(const Error& error) {
   if (failure_) return;
   failure_ = error;
+  failed_ = true;
   log_error("the store has failed; what of the last group it holds is unknown: {}", error.text);
   if (options_.store_failed) options_.store_failed(error);
 }
@@ -368,7 +382,9 @@ Result<void> Committer::sync_store() {
     const std::lock_guard lock(queue_mutex_);
     sync_due_ = Clock::time_point::max();
   }
+  const Clock::time_point began = Clock::now();
   KV_TRY(store_.sync());
+  metrics_.store_synced(Clock::now() - began);
   if (!capabilities_.persistent) return {};
   const std::lock_guard lock(ledger_mutex_);
   ledger_.watermarks.on_disk = ledger_.watermarks.stored;

@@ -28,6 +28,8 @@
 #include <vector>
 
 #include "kvingest/ingest.hpp"
+#include "service/metrics.hpp"
+#include "service/run_ledger.hpp"
 #include "service/source_book.hpp"
 
 namespace kvingest {
@@ -40,23 +42,6 @@ struct CommitterOptions {
   std::size_t sources_max = 10'000;                ///< A hello for one more is refused.
   std::optional<int> cpu;                          ///< Pin the thread to it.
   std::function<void(const Error&)> store_failed;  ///< Called once, on the thread that saw it; must not block.
-};
-
-/// Sequence numbers: up to which record what holds.
-struct Watermarks {
-  std::uint64_t stored = 0;   ///< Visible to readers.
-  std::uint64_t durable = 0;  ///< Survives what the durability names.
-  std::uint64_t on_disk = 0;  ///< Survives a power cut.
-};
-
-/// What happened since the start, as of one look: received = stored + rejected + blank + duplicate + pending.
-struct RunLedger {
-  Tally tally;
-  std::uint64_t pending = 0;  ///< Received and not yet decided.
-  std::uint64_t bytes = 0;
-  Watermarks watermarks;
-  std::uint64_t first_seq = 0;  ///< The store's last number before this run.
-  std::chrono::steady_clock::time_point last_commit{};
 };
 
 class Committer final : public ParcelSink {
@@ -75,8 +60,14 @@ class Committer final : public ParcelSink {
   /// The level that is really given.
   [[nodiscard]] Durability level() const noexcept { return capabilities_.given(options_.level); }
   [[nodiscard]] RunLedger ledger() const;
+  [[nodiscard]] const Metrics& metrics() const noexcept { return metrics_; }
+  /// Lifetime records of all sources; nothing where a group is being written for longer than `patience`.
+  [[nodiscard]] std::optional<std::map<std::string, SourceRecord, std::less<>>> sources(
+      std::chrono::milliseconds patience);
   /// Why commits are impossible for now: the sentence of the refusal. Empty while they go on.
   [[nodiscard]] std::string paused() const;
+
+  [[nodiscard]] bool failed() const noexcept { return failed_.load(std::memory_order_relaxed); }
 
   /// From now on a group that finds no space is answered as failed and not tried again.
   void give_up_refused();
@@ -112,7 +103,7 @@ class Committer final : public ParcelSink {
   const bool commits_inline_;
 
   // Guarded by commit_mutex_: the store's writing side, the books and the group.
-  std::mutex commit_mutex_;
+  std::timed_mutex commit_mutex_;
   SourceBook book_;
   std::vector<std::unique_ptr<Parcel>> group_;
   WriteBatch batch_;
@@ -139,6 +130,8 @@ class Committer final : public ParcelSink {
   std::string paused_;       // The refusal's sentence.
   std::string_view reason_;  // Its code.
 
+  Metrics metrics_;
+  std::atomic<bool> failed_{false};           // As failure_ is set.
   std::atomic<std::size_t> queued_bytes_{0};  // Of parcels handed over and not yet answered.
   std::thread thread_;
 };

@@ -58,13 +58,21 @@ Result<void> IngestService::open_listeners() {
         context_, [this](auto socket, std::string peer) { accept(std::move(socket), std::move(peer)); }));
     KV_TRY(listeners_.back()->open(endpoint));
   }
+  if (!options_.http) return {};
+  auto pages = net::StatusServer::open(*options_.http);
+  KV_TRY(pages);
+  pages_ = std::move(*pages);
   return {};
 }
 
+std::size_t IngestService::connections() const {
+  std::size_t count = 0;
+  for (const auto& worker : workers_) count += worker->connections();
+  return count;
+}
+
 void IngestService::accept(net::StreamProtocol::socket socket, std::string peer) {
-  std::size_t connections = 0;
-  for (const auto& worker : workers_) connections += worker->connections();
-  if (connections >= options_.connections_max) {
+  if (connections() >= options_.connections_max) {
     net::refuse(socket, "too_many_connections", "try again later, or raise --max-connections");
     return;
   }
@@ -90,11 +98,7 @@ Result<void> IngestService::run() {
     if (!error) begin_drain();
   });
   Result<void> outcome = start_workers();
-  if (outcome && options_.ready) {
-    std::vector<ListenerPlace> places;
-    for (const auto& listener : listeners_) places.push_back({"feed", listener->address()});
-    outcome = options_.ready(places);
-  }
+  if (outcome) outcome = announce();
   if (outcome) {
     for (const auto& listener : listeners_) listener->start();
     for (const net::Endpoint& from : options_.connect) {
@@ -110,6 +114,54 @@ Result<void> IngestService::run() {
   return outcome ? finished : outcome;
 }
 
+/// Says where everything is served, when it is.
+Result<void> IngestService::announce() {
+  start_pages();
+  if (!options_.ready) return {};
+  std::vector<ListenerPlace> places;
+  for (const auto& listener : listeners_) places.push_back({"feed", listener->address()});
+  if (pages_) places.push_back({"http", pages_->address()});
+  return options_.ready(places);
+}
+
+void IngestService::start_pages() {
+  facts_ = {.store = std::string(options_.spec.engine->name),
+            .dir = options_.spec.engine->persistent ? options_.store.dir.native() : std::string(),
+            .durability = options_.durability,
+            .level = committer_->level(),
+            .persistent = committer_->persistent(),
+            .started = Clock::now()};
+  if (!pages_) return;
+  pages_->start({.status = [this] { return status_json(facts_, look(true)); },
+                 .metrics =
+                     [this] {
+                       const StatusLook now = look(false);
+                       return committer_->metrics().text({.ledger = now.ledger,
+                                                          .queue_bytes = now.queue_bytes,
+                                                          .paused = now.paused,
+                                                          .connections = now.connections,
+                                                          .store = store_.get()});
+                     },
+                 .health =
+                     [this] {
+                       const StatusLook now = look(false);
+                       return net::StatusPages::Health{is_healthy(now), health_json(now)};
+                     }});
+}
+
+StatusLook IngestService::look(bool with_sources) const {
+  constexpr std::chrono::milliseconds kPatience{100};  // A page must not hang with the disk.
+  const FeedStatus status = committer_->status();
+  StatusLook now{.ledger = committer_->ledger(),
+                 .queue_bytes = status.queue_bytes,
+                 .paused = status.paused,
+                 .paused_text = committer_->paused(),
+                 .failed = committer_->failed(),
+                 .connections = connections()};
+  if (with_sources) now.sources = committer_->sources(kPatience);
+  return now;
+}
+
 void IngestService::stop() {
   asio::post(context_, [this] { begin_drain(); });
 }
@@ -117,13 +169,14 @@ void IngestService::stop() {
 void IngestService::begin_drain() {
   if (draining_) return;
   draining_ = true;
+  if (options_.stopping) options_.stopping();
   idle_check_.cancel();
   for (const auto& listener : listeners_) listener->stop();
   for (const auto& worker : workers_) worker->drain();
   // A store that takes no writes must not keep the process for ever.
   drain_deadline_.expires_after(options_.feed.drain_timeout);
   drain_deadline_.async_wait([this](const asio::error_code& error) {
-    if (!error) committer_->give_up_refused();
+    if (!error && committer_) committer_->give_up_refused();
   });
 }
 
@@ -142,6 +195,7 @@ void IngestService::pull_ended() {
 
 Result<void> IngestService::finish() {
   for (const auto& worker : workers_) worker->join();
+  if (pages_) pages_->stop();
   Result<void> committed = committer_ ? committer_->stop() : Result<void>();
   if (committer_) {
     report_.ledger = committer_->ledger();

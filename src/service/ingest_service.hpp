@@ -4,6 +4,7 @@
 //   main        run(): accepts connections, signals and timers; nothing of the feed itself
 //   kv-feed-N   one for each worker (net/feed_worker.hpp), pinned: sockets, messages, records
 //   kv-commit   groups, syncs and answers (service/committer.hpp)
+//   kv-http     two, where --http is given: pages for people and monitoring
 //   and those of the engine: a helper of mmap, RocksDB's background threads
 //
 // Lifetime: open() to run() to destruction, on one thread; stop() may be called on any thread.
@@ -25,8 +26,10 @@
 #include "net/feed_options.hpp"
 #include "net/feed_worker.hpp"
 #include "net/listener.hpp"
+#include "net/status_server.hpp"
 #include "record/record_plan.hpp"
 #include "service/committer.hpp"
+#include "service/status_pages.hpp"
 
 namespace kvingest {
 
@@ -38,12 +41,16 @@ struct ServiceOptions {
   net::FeedOptions feed;  ///< `plan` and the callbacks are the service's.
   std::vector<net::Endpoint> listen;
   std::vector<net::Endpoint> connect;
+  std::optional<net::Endpoint> http;            ///< Serve /status, /metrics and /healthz here.
   std::vector<std::optional<int>> worker_cpus;  ///< One worker each; nullopt: not pinned.
   std::size_t connections_max = 1024;           ///< Further producers are refused.
   std::uint64_t messages_max = 0;               ///< Stop after so many; 0: no limit.
   std::chrono::milliseconds exit_when_idle{0};  ///< Stop when nothing came for so long; 0: never.
   /// Called by run() when peers are being accepted.
   std::function<Result<void>(const std::vector<ListenerPlace>&)> ready;
+  /// Called by run() when it begins to stop.
+  std::function<void()> stopping;
+  std::string durability;  ///< As asked, for people: "interval:1s".
 };
 
 /// Why open() failed, for the exit code: the listeners are checked before the store is touched.
@@ -81,6 +88,10 @@ class IngestService {
   Result<void> open_listeners();
   void accept(net::StreamProtocol::socket socket, std::string peer);
   Result<void> start_workers();
+  Result<void> announce();
+  void start_pages();
+  [[nodiscard]] std::size_t connections() const;
+  [[nodiscard]] StatusLook look(bool with_sources) const;
   void wire_callbacks();
   void begin_drain();
   void check_idle();
@@ -93,6 +104,8 @@ class IngestService {
   std::unique_ptr<Committer> committer_;
   std::vector<std::unique_ptr<net::FeedWorker>> workers_;
   std::vector<std::unique_ptr<net::Listener>> listeners_;
+  std::unique_ptr<net::StatusServer> pages_;
+  ServiceFacts facts_;
   asio::steady_timer idle_check_;
   asio::steady_timer drain_deadline_;
   std::size_t next_worker_ = 0;

@@ -28,12 +28,6 @@ Result<SourceBook> SourceBook::load(const Store& store) {
   return book;
 }
 
-Tally SourceBook::lifetime() const {
-  Tally total;
-  for (const auto& [name, record] : sources_) total += record.total;
-  return total;
-}
-
 std::uint64_t SourceBook::take_numbers(std::uint64_t puts) noexcept {
   const std::uint64_t first = next_seq_ + 1;
   next_seq_ += puts;

@@ -24,8 +24,8 @@ class SourceBook {
 
   /// The last arrival number given, by groups that are committed.
   [[nodiscard]] std::uint64_t seq() const noexcept { return seq_; }
-  /// Lifetime totals over all sources, of groups that are committed.
-  [[nodiscard]] Tally lifetime() const;
+  /// Lifetime records by name, of groups that are committed.
+  [[nodiscard]] const std::map<std::string, SourceRecord, std::less<>>& sources() const noexcept { return sources_; }
 
   /// Takes the next `puts` numbers for the group being built; returns the first of them.
   std::uint64_t take_numbers(std::uint64_t puts) noexcept;
