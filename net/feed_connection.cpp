@@ -89,7 +89,7 @@ FeedConnection::Turn FeedConnection::read_turn() {
     if (draining_) drain_bytes_left_ -= bytes;
     taken += bytes;
     session_.take(std::string_view(worker_.receive_buffer(), bytes));
-    if (bytes < wanted && !draining_) return Turn::drained;  // The socket is empty, most likely.
+    if (bytes < wanted && !draining_ && !session_.ended()) return Turn::drained;  // It is empty, most likely.
   }
   return Turn::more;
 }
