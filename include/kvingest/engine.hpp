@@ -41,7 +41,7 @@ struct EngineContext {
   std::filesystem::path dir;  ///< Empty for memory engines.
   EngineOptions options;
   bool read_only = false;                        ///< Change nothing on disk; replay an unclean end in memory.
-  bool fresh = false;                            ///< The store is being created: missing files are no damage.
+  bool fresh = false;                            ///< Being created: missing or half-made files are no damage.
   const Posix* posix = nullptr;                  ///< Never null.
   std::function<void(std::string_view)> notice;  ///< Never empty; takes one sentence, for example on a torn tail.
 };
