@@ -6,18 +6,17 @@
 
 #include <absl/container/btree_map.h>
 
-#include <functional>
 #include <optional>
-#include <string>
 #include <string_view>
 
+#include "storage/file/compact_key.hpp"
 #include "storage/file/slot_format.hpp"
 #include "storage/index/sorted_map.hpp"
 
 namespace kvingest::slots {
 
-class LiveMap : public SortedMap<absl::btree_map<std::string, Place, std::less<>>> {
-  using Base = SortedMap<absl::btree_map<std::string, Place, std::less<>>>;
+class LiveMap : public SortedMap<absl::btree_map<CompactKey, Place, CompactKeyLess>> {
+  using Base = SortedMap<absl::btree_map<CompactKey, Place, CompactKeyLess>>;
 
  public:
   std::optional<Place> put(std::string_view key, const Place& place) {

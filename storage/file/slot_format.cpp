@@ -1,5 +1,6 @@
 #include "storage/file/slot_format.hpp"
 
+#define XXH_INLINE_ALL  // Two short hashes a record: a call into the library costs as much as they do.
 #include <xxhash.h>
 
 #include <bit>

@@ -1,12 +1,13 @@
 // What the file engine promises, on real files in a temporary directory: system calls are counted, shortened and failed
 // through its table, and a crash is a copy of the file taken at that moment.
-#include <array>
-#include <cerrno>
-#include <cstdio>
+#include <algorithm>
+#include <atomic>
+#include <functional>
 #include <map>
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "storage/engine_rows.hpp"
@@ -232,6 +233,32 @@ TEST_CASE("file: a backup holds one moment while writes go on, and is a store of
   }
   stop = true;
   writer.join();
+}
+
+std::function<void()> g_before_read;
+
+TEST_CASE("file: what a backup is to hold stays in its slots while the store replaces it") {
+  Posix table = Posix::real();
+  table.pread = [](int fd, void* to, size_t bytes, off_t offset) {
+    if (g_before_read) std::exchange(g_before_read, nullptr)();
+    return Posix::real().pread(fd, to, bytes, offset);
+  };
+  FileDir dir(table);
+  FileDir copy;
+  auto store = dir.open();
+  for (int i = 0; i < 100; ++i) REQUIRE(put(*store, std::to_string(i), "old", Durability::disk));
+  g_before_read = [&] {
+    for (int round = 0; round < 3; ++round) {
+      for (int i = 0; i < 100; ++i) CHECK(put(*store, std::to_string(i), "new", Durability::disk));
+    }
+  };
+  REQUIRE(store->backup(copy.path()));
+  CHECK_FALSE(g_before_read);
+  CHECK(value_of(*store, "99") == "new");
+  for (const auto& [key, value] : contents(*copy.open(false))) CHECK(value == "old");
+  CHECK(stat_of(*store, "waiting_slots") >= 300);
+  REQUIRE(put(*store, "0", "newer", Durability::disk));
+  CHECK(stat_of(*store, "waiting_slots") == 1);
 }
 
 TEST_CASE("file: the slot size is chosen for new stores only") {
