@@ -6,11 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <limits>
 #include <vector>
-
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 #include "base/interrupt.hpp"
 #include "base/port_file.hpp"
@@ -23,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kReceiveBytes = 256 * 1024;
+constexpr std::size_t kReceiveBytes = std::size_t{256} << 10;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -42,23 +39,19 @@ Result<feed::Stream> accept_one(feed::Listener& listener) {
 }  // namespace
 
 std::uint64_t count_line_ends(const char* from, std::size_t bytes) noexcept {
+  // Counts in lanes of bytes, which compilers turn into vector instructions; added up before a lane can overflow.
+  constexpr std::size_t kLanes = 16;
   std::uint64_t count = 0;
-#ifdef __SSE2__
-  const __m128i line_end = _mm_set1_epi8('\n');
-  while (bytes >= 16) {
-    // A lane counts down from 0 by one for each match, so it must be added up after 255 steps at most.
-    const std::size_t steps = std::min<std::size_t>(bytes / 16, 255);
-    __m128i lanes = _mm_setzero_si128();
-    for (std::size_t i = 0; i < steps; ++i, from += 16) {
-      const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
-      lanes = _mm_sub_epi8(lanes, _mm_cmpeq_epi8(block, line_end));
+  while (bytes >= kLanes) {
+    std::array<std::uint8_t, kLanes> lanes{};
+    const std::size_t steps = std::min<std::size_t>(bytes / kLanes, std::numeric_limits<std::uint8_t>::max());
+    for (std::size_t step = 0; step < steps; ++step, from += kLanes) {
+      for (std::size_t i = 0; i < kLanes; ++i)
+        lanes[i] = static_cast<std::uint8_t>(lanes[i] + (from[i] == '\n' ? 1 : 0));
     }
-    const __m128i sums = _mm_sad_epu8(lanes, _mm_setzero_si128());
-    count += static_cast<std::uint64_t>(_mm_cvtsi128_si64(sums)) +
-             static_cast<std::uint64_t>(_mm_cvtsi128_si64(_mm_srli_si128(sums, 8)));
-    bytes -= steps * 16;
+    for (const std::uint8_t lane : lanes) count += lane;
+    bytes -= steps * kLanes;
   }
-#endif
   return count + static_cast<std::uint64_t>(std::count(from, from + bytes, '\n'));
 }
 
@@ -79,10 +72,9 @@ Result<BoundReport> discard_feed(const std::filesystem::path& port_file, std::op
   while (!interrupted()) {
     auto got = client->receive(buffer.data(), buffer.size());
     KV_TRY(got);
-    if (!*got) continue;
-    if (**got == 0) break;
-    report.bytes += **got;
-    report.messages += count_line_ends(buffer.data(), **got);
+    if (got->ended) break;
+    report.bytes += got->bytes;
+    report.messages += count_line_ends(buffer.data(), got->bytes);
   }
   report.seconds = seconds_since(start);
   return report;

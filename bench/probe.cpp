@@ -61,8 +61,8 @@ void echo(feed::Stream& with, int cpu) {
   char byte = 0;
   for (;;) {
     const auto got = with.receive(&byte, 1);
-    if (!got || (*got && **got == 0)) return;
-    if (*got && !with.send_some({&byte, 1})) return;
+    if (!got || got->ended) return;
+    if (got->bytes > 0 && !with.send_some({&byte, 1})) return;
   }
 }
 

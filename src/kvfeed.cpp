@@ -112,8 +112,11 @@ class Run {
   int operator()(const feed::Address& address, feed::LineSource& source) {
     auto connection = open_connection(s_, address);
     if (!connection) return complain(connection.error());
-    if (!*connection) return cli::kInterrupted;
-    feed::Stream& stream = **connection;
+    return connection->has_value() ? run_on(connection->value(), source) : cli::kInterrupted;
+  }
+
+ private:
+  int run_on(feed::Stream& stream, feed::LineSource& source) {
     // Paced lines are to arrive when they are due; unpaced ones travel in full packets.
     if (s_.rate > 0 || s_.interval_us > 0) stream.send_at_once();
 
@@ -126,7 +129,6 @@ class Run {
     return exit_code;
   }
 
- private:
   Result<void> send(feed::Stream& to, feed::LineSource& source) {
     Progress progress(s_.quiet ? nullptr : stderr, "sent", s_.file ? 0 : s_.messages.value_or(kMessagesDefault));
     const feed::Pace pace{s_.batch, std::chrono::microseconds(s_.interval_us), s_.rate};
@@ -183,7 +185,7 @@ int run_kvfeed(int argc, char** argv) {
   declare(line.root(), settings);
   if (const auto ending = line.parse(argc, argv, environ)) return cli::print(*ending);
   if (const std::string wrong = conflict(settings); !wrong.empty()) return cli::print(line.usage_error(wrong));
-  const auto address = feed::Address::parse(settings.listen ? *settings.listen : *settings.connect);
+  const auto address = feed::Address::parse(settings.listen ? *settings.listen : settings.connect.value_or(""));
   if (!address) return cli::print(line.usage_error(address.error().text));
 
   log_to_stderr("kvfeed", LogLevel::info);

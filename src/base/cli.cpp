@@ -148,8 +148,8 @@ Option& Option::require() {
   return *this;
 }
 
-Option& Option::short_name(char letter_wanted) {
-  letter = letter_wanted;
+Option& Option::short_name(char wanted) {
+  letter = wanted;
   return *this;
 }
 

@@ -66,7 +66,7 @@ struct Option {
   /// A positional argument that must be given.
   Option& require();
   /// One letter as a second name: `-n`.
-  Option& short_name(char name);
+  Option& short_name(char wanted);
 
   Kind kind = Kind::text;
   std::string name;

@@ -19,22 +19,21 @@ std::optional<std::string> scalar_text(const toml::node& node) {
   return std::nullopt;
 }
 
-Result<std::vector<std::string>> texts_of(const std::string& path, std::string_view key, const toml::node& node) {
-  std::vector<std::string> texts;
-  const auto add = [&](const toml::node& part) {
-    auto text = scalar_text(part);
-    if (text) texts.push_back(*std::move(text));
-    return text.has_value() || !texts.empty();
-  };
-  bool good = true;
-  if (const toml::array* array = node.as_array()) {
-    for (const toml::node& part : *array) good = good && scalar_text(part).has_value() && add(part);
-  } else {
-    good = add(node);
+/// The values of an array, or the one value of anything else.
+std::optional<std::vector<std::string>> texts_of(const toml::node& node) {
+  const toml::array* array = node.as_array();
+  if (array == nullptr) {
+    auto text = scalar_text(node);
+    if (!text) return std::nullopt;
+    return std::vector{*std::move(text)};
   }
-  if (good) return texts;
-  return fail(Code::invalid_argument, "{}:{}: {} must be a text, a number, true, false or an array of them", path,
-              node.source().begin.line, key);
+  std::vector<std::string> texts;
+  for (const toml::node& part : *array) {
+    auto text = scalar_text(part);
+    if (!text) return std::nullopt;
+    texts.push_back(*std::move(text));
+  }
+  return texts;
 }
 
 void insert(toml::table& table, const Option& option) {
@@ -66,8 +65,10 @@ Result<Values> read_config(const std::string& path) {
     const toml::table table = toml::parse(*bytes, path);
     Values values;
     for (const auto& [key, node] : table) {
-      auto texts = texts_of(path, key.str(), node);
-      KV_TRY(texts);
+      auto texts = texts_of(node);
+      if (!texts)
+        return fail(Code::invalid_argument, "{}:{}: {} must be a text, a number, true, false or an array of them", path,
+                    node.source().begin.line, key.str());
       values[std::string(key.str())] = *std::move(texts);
     }
     return values;

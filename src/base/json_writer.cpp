@@ -27,11 +27,11 @@ std::size_t utf8_sequence(std::string_view text) {
   const unsigned second = byte_at(text, 1);
   if (lead >= 0xC2 && lead <= 0xDF) return continues(text, 1, 1) ? 2 : 0;
   if (lead >= 0xE0 && lead <= 0xEF) {
-    const bool in_range = !(lead == 0xE0 && second < 0xA0) && !(lead == 0xED && second > 0x9F);
+    const bool in_range = (lead != 0xE0 || second >= 0xA0) && (lead != 0xED || second <= 0x9F);
     return in_range && continues(text, 1, 2) ? 3 : 0;
   }
   if (lead >= 0xF0 && lead <= 0xF4) {
-    const bool in_range = !(lead == 0xF0 && second < 0x90) && !(lead == 0xF4 && second > 0x8F);
+    const bool in_range = (lead != 0xF0 || second >= 0x90) && (lead != 0xF4 || second <= 0x8F);
     return in_range && continues(text, 1, 3) ? 4 : 0;
   }
   return 0;

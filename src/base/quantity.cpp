@@ -20,7 +20,7 @@ constexpr std::array<Unit, 4> kSizeUnits = {{
     {"K", std::uint64_t{1} << 10},
 }};
 constexpr std::array<Unit, 5> kTimeUnits = {{
-    {"d", 24 * 3'600'000},
+    {"d", 86'400'000},
     {"h", 3'600'000},
     {"min", 60'000},
     {"s", 1'000},

@@ -1,10 +1,10 @@
 #include "feed/sender.hpp"
 
 #include <sys/prctl.h>
-#include <time.h>
 
 #include <algorithm>
 #include <array>
+#include <ctime>
 
 #include "base/interrupt.hpp"
 
@@ -51,7 +51,7 @@ class Pacer {
     return 0;
   }
 
-  void after_batch() {
+  void after_batch() const {
     if (pace_.interval.count() > 0) sleep_until(Clock::now() + pace_.interval);
   }
 
@@ -151,9 +151,8 @@ Result<Farewell> finish_push(Stream& with, const Sent& sent, Progress& progress)
     auto got = with.receive(buffer.data(), buffer.size());
     KV_TRY(got);
     progress.update(sent.lines);
-    if (!*got) continue;
-    farewell.closed = **got == 0;
-    errors.add({buffer.data(), **got});
+    farewell.closed = got->ended;
+    errors.add({buffer.data(), got->bytes});
   }
   farewell.errors = errors.take();
   return farewell;
@@ -166,7 +165,7 @@ Result<void> finish_serving(Stream& with, const Sent& sent, Progress& progress) 
   while (!interrupted() && !(taken && Clock::now() > *taken + kCloseGrace)) {
     auto got = with.receive(buffer.data(), buffer.size());
     KV_TRY(got);
-    if (*got && **got == 0) return {};
+    if (got->ended) return {};
     progress.update(sent.lines);
     if (!taken && with.unsent_bytes() == 0) taken = Clock::now();
   }

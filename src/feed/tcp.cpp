@@ -101,26 +101,26 @@ Result<Stream> Stream::connect(const Address& to) {
   return fail(error, "connect to {}", to.text());
 }
 
-void Stream::send_at_once() {
+void Stream::send_at_once() const {
   set_option(fd(), IPPROTO_TCP, TCP_NODELAY, 1);
 }
 
-Result<std::size_t> Stream::send_some(std::string_view bytes) {
+Result<std::size_t> Stream::send_some(std::string_view bytes) const {
   const ssize_t sent = ::send(fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
   if (sent >= 0) return static_cast<std::size_t>(sent);
   if (is_tick(errno)) return std::size_t{0};
   return fail(errno, "send");
 }
 
-Result<void> Stream::half_close() {
+Result<void> Stream::half_close() const {
   if (::shutdown(fd(), SHUT_WR) != 0) return fail(errno, "close the sending side");
   return {};
 }
 
-Result<std::optional<std::size_t>> Stream::receive(char* to, std::size_t bytes) {
+Result<Received> Stream::receive(char* to, std::size_t bytes) const {
   const ssize_t got = ::recv(fd(), to, bytes, 0);
-  if (got >= 0) return static_cast<std::size_t>(got);
-  if (is_tick(errno)) return std::nullopt;
+  if (got >= 0) return Received{static_cast<std::size_t>(got), got == 0};
+  if (is_tick(errno)) return Received{};
   return fail(errno, "receive");
 }
 
@@ -155,7 +155,7 @@ Result<std::string> Listener::address() const {
   return name_of(reinterpret_cast<const sockaddr*>(&address), bytes);
 }
 
-Result<std::optional<Stream>> Listener::accept() {
+Result<std::optional<Stream>> Listener::accept() const {
   const int fd_accepted = ::accept4(fd(), nullptr, nullptr, SOCK_CLOEXEC);
   if (fd_accepted >= 0) return stream_on(Socket(fd_accepted));
   if (is_tick(errno)) return std::nullopt;

@@ -51,6 +51,11 @@ class Socket {
   int fd_ = -1;
 };
 
+struct Received {
+  std::size_t bytes = 0;
+  bool ended = false;  ///< The peer has closed its side, and nothing more comes.
+};
+
 /// A connection.
 class Stream {
  public:
@@ -60,15 +65,15 @@ class Stream {
   static Result<Stream> connect(const Address& to);
 
   /// Sends without waiting to fill a packet.
-  void send_at_once();
+  void send_at_once() const;
 
   /// Sends some of `bytes` and returns how many; 0 when the peer took none for a tick.
   /// Fails with: io_error (reset by the peer, and the like).
-  Result<std::size_t> send_some(std::string_view bytes);
+  Result<std::size_t> send_some(std::string_view bytes) const;
   /// Ends our side; the peer reads its end of file behind the last byte.
-  Result<void> half_close();
-  /// Receives up to `bytes`: 0 is the end of file, nothing means that nothing came for a tick. Fails with: io_error.
-  Result<std::optional<std::size_t>> receive(char* to, std::size_t bytes);
+  Result<void> half_close() const;
+  /// Receives up to `bytes`, or nothing when none came for a tick. Fails with: io_error.
+  Result<Received> receive(char* to, std::size_t bytes) const;
   /// How many bytes the peer's kernel has not yet taken.
   [[nodiscard]] std::uint64_t unsent_bytes() const;
   /// Closes so that the peer sees a broken connection, not a proper end.
@@ -89,7 +94,7 @@ class Listener {
   /// The address with its real port.
   [[nodiscard]] Result<std::string> address() const;
   /// Waits for a client for a tick; nothing when none came. Fails with: io_error.
-  Result<std::optional<Stream>> accept();
+  Result<std::optional<Stream>> accept() const;
 
   [[nodiscard]] int fd() const noexcept { return socket_.fd(); }
 

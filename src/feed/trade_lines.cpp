@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstring>
 #include <random>
 #include <set>
 #include <string>
@@ -96,8 +95,7 @@ class TradeLines final : public LineSource {
     const std::int64_t step = static_cast<std::int64_t>(random_.below(11)) - 5;
     symbol.price_cents = std::max(kPriceCentsMin, symbol.price_cents + step);
 
-    std::memcpy(to, symbol.name.data(), symbol.name.size());
-    to += symbol.name.size();
+    to += symbol.name.copy(to, symbol.name.size());
     *to++ = ',';
     to = append_number(to, time_ns_);
     *to++ = ',';
