@@ -8,12 +8,7 @@ namespace {
 // In the order they are listed, baselines first: null hash map file mmap lmdb rocksdb.
 constexpr std::array kEngines = {
     &kNullEngine,  // One a line.
-    &kHashEngine,
-    &kMapEngine,
-    &kFileEngine,
-    &kMmapEngine,
-    &kLmdbEngine,
-    &kRocksdbEngine,
+    &kHashEngine, &kMapEngine, &kFileEngine, &kMmapEngine, &kLmdbEngine, &kRocksdbEngine,
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // backup.cpp -- MmapStore::backup(): copies the log as of one moment. Frames do not change once written, so the copy is
 // taken while the store goes on.
 #include <algorithm>
+#include <system_error>
 #include <vector>
 
 #include "storage/mmap/mmap_store.hpp"
@@ -29,6 +30,9 @@ Result<void> copy_file(const Posix& posix, const std::filesystem::path& from_pat
 }  // namespace
 
 Result<void> MmapStore::backup(const std::filesystem::path& to) const {
+  std::error_code error;
+  std::filesystem::create_directories(to, error);
+  if (error) return fail(error.value(), "create {}", to.native());
   for (const Log::Extent& extent : log_->extents()) {
     KV_TRY(copy_file(home_.posix, extent.path, extent.end, to / extent.path.filename()));
   }
