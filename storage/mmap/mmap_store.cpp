@@ -15,12 +15,13 @@ std::uint64_t random_id() {
   return std::uint64_t{device()} << 32 | device();
 }
 
-// Files that a crash left half made.
-void remove_unfinished(const Posix& posix, const std::filesystem::path& dir) {
+// Removes the files that a crash left half made, or `all` where the store itself was left half made.
+void remove_unfinished(const Posix& posix, const std::filesystem::path& dir, bool all) {
   std::error_code error;
   for (std::filesystem::directory_iterator at(dir, error), end; !error && at != end; at.increment(error)) {
     const std::filesystem::path name = at->path().filename();
-    if (name.extension() == ".tmp" && segment_number(name.stem())) posix.unlink(at->path().c_str());
+    const bool unfinished = name.extension() == ".tmp" && segment_number(name.stem());
+    if (unfinished || (all && segment_number(name))) posix.unlink(at->path().c_str());
   }
 }
 
@@ -29,6 +30,7 @@ void remove_unfinished(const Posix& posix, const std::filesystem::path& dir) {
 // ---- opening and closing --------------------------------------------------------------------------------------------
 
 Result<std::unique_ptr<Store>> MmapStore::open(const EngineContext& context, const Options& options) {
+  if (!context.read_only) remove_unfinished(*context.posix, context.dir, context.fresh);
   auto files = list_segments(*context.posix, context.dir);
   KV_TRY(files);
   auto space = AddressSpace::reserve(*context.posix);
@@ -95,7 +97,6 @@ class MmapStore::ReplayTarget {
 };
 
 Result<void> MmapStore::recover(const std::vector<SegmentFile>& files, const EngineContext& context) {
-  if (!read_only_) remove_unfinished(*context.posix, context.dir);
   const auto replay = [&](const FrameHeader&, std::string_view payload, Place at) -> Result<void> {
     if (!index_.records().tree().room_for(payload.size() / 3)) {  // The shortest put takes 4 bytes, a run's record 1.
       auto plan = plan_of(payload);
