@@ -96,7 +96,7 @@ Result<void> Environment::prepare_files() {
     file_bytes_ = *size;
     if (file_bytes_ > 0) KV_TRY(check_headers(*data));
   }
-  if (file_bytes_ == 0 && !(settings_.fresh && !settings_.read_only)) {
+  if (file_bytes_ == 0 && (!settings_.fresh || settings_.read_only)) {
     return fail(Code::corrupt, "{}: {}", data_path_.native(), missing ? "missing" : "empty");
   }
   choose_map_size();

@@ -19,8 +19,13 @@ constexpr std::size_t kEntryHeadBytes = 8;
 constexpr std::size_t kTreeBytes = 48;
 constexpr unsigned kDepthMax = 32;  // LMDB's cursors hold no more.
 
-enum PageFlags : std::uint16_t { kBranch = 0x01, kLeaf = 0x02, kOverflow = 0x04 };
-enum EntryFlags : std::uint16_t { kBigData = 0x01, kSubTree = 0x02 };
+// Flags of pages.
+constexpr std::uint16_t kBranch = 0x01;
+constexpr std::uint16_t kLeaf = 0x02;
+constexpr std::uint16_t kOverflow = 0x04;
+// Flags of entries.
+constexpr std::uint16_t kBigData = 0x01;
+constexpr std::uint16_t kSubTree = 0x02;
 
 template <class T>
 T load(const char* from) noexcept {
@@ -82,7 +87,7 @@ class Checker {
   Result<void> check_overflow(Walk& walk, std::uint64_t first, std::uint64_t value_bytes);
   Result<void> check_free_list(std::uint64_t number, const Entry& entry);
   Result<void> check_key(const Walk& walk, std::uint64_t number, const Entry& entry, const Bounds& bounds,
-                         std::optional<std::string_view> before) const;
+                         std::optional<std::string_view> last) const;
   Result<std::string> read_page(std::uint64_t number);
   Result<Entry> entry_of(std::uint64_t number, const std::string& page, std::size_t index) const;
   Result<void> use_pages(std::uint64_t first, std::uint64_t count);

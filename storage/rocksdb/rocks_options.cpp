@@ -5,14 +5,17 @@
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/memtablerep.h>
 #include <rocksdb/table.h>
+#include <rocksdb/utilities/options_util.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/quantity.hpp"
+#include "storage/rocksdb/rocks_error.hpp"
 
 namespace kvingest::rocks {
 namespace {
@@ -85,13 +88,17 @@ Result<void> set_memtable(const EngineOptions& given, rocksdb::Options& options)
   return {};
 }
 
+std::shared_ptr<rocksdb::Cache> make_cache(std::uint64_t bytes) {
+  return rocksdb::NewLRUCache(std::max(bytes, kMiB));
+}
+
 Result<void> set_tables(const EngineOptions& given, rocksdb::Options& options) {
   auto cache = size_of(given, "cache", kMiB);
   KV_TRY(cache);
   auto blob = size_of(given, "blob", 1);
   KV_TRY(blob);
   rocksdb::BlockBasedTableOptions table;
-  table.block_cache = rocksdb::NewLRUCache(std::max(*cache, kMiB));
+  table.block_cache = make_cache(*cache);
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(kBloomBitsPerKey));
   table.cache_index_and_filter_blocks = true;  // Else their memory is bounded by nothing.
   table.pin_l0_filter_and_index_blocks_in_cache = true;
@@ -113,13 +120,20 @@ void set_levels(rocksdb::Options& options) {
   options.bytes_per_sync = kMiB;  // Spreads the write-back of table files.
 }
 
-// What a write() promises rests on these.
-void set_log(rocksdb::Options& options) {
+// What a write() promises, and what a store directory is, rests on these.
+void set_promises(rocksdb::Options& options) {
   options.manual_wal_flush = false;  // Each batch reaches the kernel before write() returns.
   options.wal_bytes_per_sync = 0;    // Would sync parts of the log out of order.
   options.recycle_log_file_num = 0;  // Old records behind the end of a recycled log can pass for new ones.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;  // An exact prefix of the batches.
   options.paranoid_checks = true;                                              // A failed write stops later ones.
+  options.unordered_write = false;                                             // A snapshot must not change.
+  options.allow_mmap_writes = false;                                           // The log could not be synced.
+  options.max_log_file_size = 4 * kMiB;                                        // Its own LOG: at most 16 MiB.
+  options.keep_log_file_num = 4;
+  options.wal_dir.clear();  // All of it is in the store's directory.
+  options.db_log_dir.clear();
+  options.db_paths.clear();
 }
 
 Result<int> open_files(const EngineOptions& given) {
@@ -130,9 +144,29 @@ Result<int> open_files(const EngineOptions& given) {
   return static_cast<int>(std::clamp(limit.rlim_cur / 2, kOpenFilesMin, static_cast<rlim_t>(*wanted)));
 }
 
-}  // namespace
+Result<rocksdb::Options> load_options(const EngineOptions& given, const std::string& path) {
+  for (const auto& [name, value] : given) {
+    if (name != "options" && name != "cache")
+      return fail(Code::invalid_argument, "rocksdb: {} cannot go with options={}: set it in the file", name, path);
+  }
+  auto cache_bytes = size_of(given, "cache", kMiB);
+  KV_TRY(cache_bytes);
+  rocksdb::DBOptions database;
+  std::vector<rocksdb::ColumnFamilyDescriptor> families;
+  auto cache = make_cache(*cache_bytes);
+  const auto loaded = rocksdb::LoadOptionsFromFile(rocksdb::ConfigOptions(), path, &database, &families, &cache);
+  if (!loaded.ok()) {
+    Error error = to_error(loaded, fmt::format("rocksdb: options={}", path));
+    error.code = Code::invalid_argument;
+    return tl::unexpected<Error>(std::move(error));
+  }
+  rocksdb::Options options(database, families.front().options);  // The default family is always the first.
+  if (options.comparator != rocksdb::BytewiseComparator())
+    return fail(Code::invalid_argument, "rocksdb: options={}: keys order by bytes; take its comparator out", path);
+  return options;
+}
 
-Result<rocksdb::Options> make_options(const EngineOptions& given) {
+Result<rocksdb::Options> tuned_options(const EngineOptions& given) {
   rocksdb::Options options;
   auto jobs = count_of(given, "jobs", 1, 64);
   KV_TRY(jobs);
@@ -140,15 +174,22 @@ Result<rocksdb::Options> make_options(const EngineOptions& given) {
   auto files = open_files(given);
   KV_TRY(files);
   options.max_open_files = *files;
-  set_log(options);
   set_levels(options);
   KV_TRY(set_memtable(given, options));
   KV_TRY(set_tables(given, options));
   KV_TRY(set_compression(given, options));
-  options.max_log_file_size = 4 * kMiB;  // Its own LOG: at most 16 MiB.
-  options.keep_log_file_num = 4;
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;
+  return options;
+}
+
+}  // namespace
+
+Result<rocksdb::Options> make_options(const EngineOptions& given) {
+  const std::string file(value_of(given, "options"));
+  auto options = file.empty() ? tuned_options(given) : load_options(given, file);
+  KV_TRY(options);
+  set_promises(*options);
   return options;
 }
 

@@ -20,10 +20,11 @@ inline constexpr std::array kEngineOptions = {
     EngineOption{"jobs", "2", "background threads for flushes and compactions"},
     EngineOption{"open_files", "512", "table files kept open"},
     EngineOption{"blob", "0", "values of at least this size go to blob files; 0: none do"},
+    EngineOption{"options", "", "an OPTIONS file of RocksDB in place of all of these but cache"},
 };
 
-/// Our settings with the given ones put in. Fails with: invalid_argument, unsupported (a compression that this RocksDB
-/// was built without).
+/// Our settings with the given ones put in, or those of an OPTIONS file; what our promises rest on is ours in any case.
+/// Fails with: invalid_argument, unsupported (a compression that this RocksDB was built without), io_error.
 [[nodiscard]] Result<rocksdb::Options> make_options(const EngineOptions& given);
 
 }  // namespace kvingest::rocks

@@ -110,6 +110,44 @@ TEST_CASE("rocksdb: every choice of options keeps what is written") {
   CHECK(value_of(*store, numbered_key("k", 1234)) == numbered_value(1234, 1000));
 }
 
+TEST_CASE("rocksdb: an OPTIONS file sets everything but what the promises rest on") {
+  TempDir model;
+  fresh(model.path(), {{"buffer", "2M"}, {"compression", "none"}}).reset();
+  std::string text;
+  for (const auto& entry : std::filesystem::directory_iterator(model / "db")) {
+    if (entry.path().filename().native().starts_with("OPTIONS-")) text = file_text(entry.path());
+  }
+  const auto set = [&](const std::string& name, const std::string& value) {
+    const std::size_t at = text.find("  " + name + "=");
+    REQUIRE(at != std::string::npos);
+    text.replace(at, text.find('\n', at) - at, "  " + name + "=" + value);
+  };
+  set("max_write_buffer_number", "7");
+  set("manual_wal_flush", "true\n  wal_dir=" + (model / "elsewhere").native());
+  write_text(model / "mine", text);
+
+  TempDir dir;
+  const EngineOptions options{{"options", (model / "mine").native()}, {"cache", "2M"}};
+  auto store = fresh(dir.path(), options);
+  write(*store, numbered_batch("k", 0, 100, 10));
+  store.reset();
+  CHECK_FALSE(std::filesystem::exists(model / "elsewhere"));
+  text.clear();
+  for (const auto& entry : std::filesystem::directory_iterator(dir / "db")) {
+    if (entry.path().filename().native().starts_with("OPTIONS-")) text = file_text(entry.path());
+  }
+  CHECK(text.find("  max_write_buffer_number=7") != std::string::npos);
+  CHECK(text.find("  manual_wal_flush=false") != std::string::npos);
+  CHECK(again(dir.path())->count().value() == 100);
+
+  TempDir other;
+  EngineOptions both = options;
+  both["buffer"] = "1M";
+  CHECK_CODE(kRocksdbEngine.open(context_for(other.path(), Opening::fresh, both)), Code::invalid_argument);
+  CHECK_CODE(kRocksdbEngine.open(context_for(other.path(), Opening::fresh, {{"options", "/none"}})),
+             Code::invalid_argument);
+}
+
 TEST_CASE("rocksdb: reading a store that was killed changes no byte") {
   TempDir dir;
   EngineProcess writer("rocksdb", dir.path(), Opening::fresh);
@@ -163,7 +201,7 @@ TEST_CASE("rocksdb: a log that is torn at its end gives a prefix of the batches"
   }
   REQUIRE_FALSE(log.empty());
   const std::uint64_t bytes = std::filesystem::file_size(log);
-  for (const std::uint64_t cut : {1, 100, 1300, 3000}) {
+  for (const std::uint64_t cut : {1U, 100U, 1300U, 3000U}) {
     std::filesystem::resize_file(log, bytes - cut);
     auto store = open_engine(kRocksdbEngine, context_for(dir.path(), Opening::read_only));
     CHECK(store->last_batch() < 20);

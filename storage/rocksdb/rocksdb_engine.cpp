@@ -1,0 +1,30 @@
+// rocksdb_engine.cpp -- the row of the rocksdb engine.
+#include "storage/engine_rows.hpp"
+#include "storage/rocksdb/rocks_options.hpp"
+#include "storage/rocksdb/rocksdb_store.hpp"
+
+namespace kvingest {
+namespace {
+
+constexpr std::uint32_t kFormatVersion = 1;
+
+Result<std::unique_ptr<Store>> open_rocksdb(EngineContext context) {
+  auto store = std::make_unique<rocks::RocksdbStore>(context);
+  KV_TRY(store->open(context.options, context.fresh));
+  return store;
+}
+
+}  // namespace
+
+constinit const Engine kRocksdbEngine{
+    .name = "rocksdb",
+    .summary = "RocksDB: write-heavy, compressed, data much larger than memory",
+    .persistent = true,
+    .shared_readers = false,
+    .format_version = kFormatVersion,
+    .options = rocks::kEngineOptions,
+    .missing = {},
+    .open = open_rocksdb,
+};
+
+}  // namespace kvingest
