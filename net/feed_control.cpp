@@ -67,13 +67,15 @@ void FeedSession::answer_sync(const Parcel& parcel) {
   ControlAnswer synced("synced");
   if (!syncs_.front().empty()) synced.add("tag", syncs_.front());
   syncs_.pop_front();
-  answer(synced.add("line", settled_line_)
-             .add("stored", settled_.stored)
-             .add("rejected", settled_.rejected)
-             .add("blank", settled_.blank)
-             .add("duplicate", settled_.duplicate)
-             .add("seq", parcel.on_disk_seq)
-             .add("level", to_string(parcel.level)));
+  synced.add("line", settled_line_)
+      .add("stored", settled_.stored)
+      .add("rejected", settled_.rejected)
+      .add("blank", settled_.blank)
+      .add("duplicate", settled_.duplicate)
+      .add("seq", parcel.on_disk_seq)
+      .add("level", to_string(parcel.level));
+  if (settled_.rejected > 0) synced.add("rejected_lines", rejected_lines_);
+  answer(synced);
 }
 
 void FeedSession::take_hello(const ControlLine& control) {

@@ -217,6 +217,9 @@ bool FeedSession::count_message() {
 void FeedSession::reject(const LongMessage& message, std::uint64_t offset, std::string_view reason,
                          std::string_view detail) {
   ++parcel_->tally.rejected;
+  if (rejected_listed_ < kRejectedLinesMax) {
+    rejected_lines_ += (rejected_listed_++ > 0 ? "," : "") + std::to_string(line_);
+  }
   parcel_->rejects.push_back({.peer = origin_->peer,
                               .source = origin_->source,
                               .line = line_,

@@ -76,6 +76,8 @@ class FeedSession {
   bool long_line(const LongMessage& message, std::uint64_t offset);
 
  private:
+  static constexpr std::size_t kRejectedLinesMax = 32;  // Of a connection, that `synced` names.
+
   struct Hello {
     std::optional<std::uint64_t> from;
   };
@@ -124,6 +126,8 @@ class FeedSession {
   Tally settled_;                  // Of the parcels that came back.
   std::uint64_t settled_line_ = 0;
   std::deque<std::string> syncs_;  // Tags of the syncs under way, in order.
+  std::string rejected_lines_;     // Their numbers, comma-separated: the first kRejectedLinesMax.
+  std::size_t rejected_listed_ = 0;
   bool said_paused_ = false;
   bool turned_away_ = false;
   std::optional<std::chrono::milliseconds> ack_interval_;

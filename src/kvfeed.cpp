@@ -4,10 +4,13 @@
 // Threads: one, pinned with --cpu.
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/cli.hpp"
 #include "base/interrupt.hpp"
@@ -17,6 +20,7 @@
 #include "base/progress.hpp"
 #include "base/thread.hpp"
 #include "feed/line_source.hpp"
+#include "feed/resuming_push.hpp"
 #include "feed/sender.hpp"
 #include "feed/tcp.hpp"
 
@@ -40,6 +44,9 @@ struct Settings {
   std::uint64_t batch = 256;
   std::uint64_t interval_us = 0;
   std::uint64_t rate = 0;
+  std::optional<std::string> source;
+  std::chrono::milliseconds retry_for{60'000};
+  bool latency = false;
   std::optional<int> cpu;
   std::optional<std::string> port_file;
   bool json = false;
@@ -57,6 +64,10 @@ void declare(cli::Command& options, Settings& s) {
   options.number("batch", &s.batch, "N", "lines a send", 1, kBatchLinesMax);
   options.number("interval-us", &s.interval_us, "U", "microseconds to sleep after each batch", 0, kIntervalUsMax);
   options.number("rate", &s.rate, "N", "lines a second, open loop; 0: as fast as they are taken", 0, kRateMax);
+  options.text("source", &s.source, "NAME",
+               "push exactly once under this name: go on after a break where the store says");
+  options.duration("retry-for", &s.retry_for, "with --source: give up when nothing became durable for so long");
+  options.flag("latency", &s.latency, "with --source: report times from the intended send to durable");
   options.number("cpu", &s.cpu, "C", "pin to this CPU");
   options.text("port-file", &s.port_file, "FILE", "write `feed HOST:PORT` to this file once listening");
   options.flag("json", &s.json, "print the result as one JSON object");
@@ -69,6 +80,9 @@ std::string conflict(const Settings& s) {
   if (s.ticks && s.file) return "--ticks and --file exclude each other";
   if (s.rate > 0 && s.interval_us > 0) return "--rate and --interval-us exclude each other";
   if (s.port_file && !s.listen) return "--port-file needs --listen";
+  if (s.source && !s.connect) return "--source needs --connect";
+  if (s.source && s.file == "-") return "--source needs lines that can be read again; stdin cannot";
+  if (s.latency && !s.source) return "--latency needs --source, whose lines are acknowledged";
   if (s.message.find('\n') != std::string::npos) return "--message must be one line";
   return {};
 }
@@ -178,6 +192,66 @@ class Run {
   double seconds_ = 0;
 };
 
+/// The p-th part of sorted times, in microseconds.
+double percentile_us(const std::vector<std::chrono::nanoseconds>& sorted, double p) {
+  if (sorted.empty()) return 0;
+  const auto at = static_cast<std::size_t>(p * static_cast<double>(sorted.size() - 1));
+  return std::chrono::duration<double, std::micro>(sorted[at]).count();
+}
+
+void print_push(const Settings& s, const feed::PushResult& done, double seconds) {
+  auto times = done.latency.times;
+  std::sort(times.begin(), times.end());
+  if (s.json) {
+    JsonWriter json;
+    json.begin_object().field("sent", done.sent).field("bytes", done.bytes).field("durable", done.durable);
+    json.field("rejected", done.rejected).field("rejected_lines", done.rejected_lines);
+    json.field("connections", done.connections).field("seconds", seconds);
+    if (s.latency) {
+      json.key("latency_us").begin_object().field("samples", times.size());
+      for (const auto& [name, p] :
+           {std::pair{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p999", 0.999}, {"max", 1.0}}) {
+        json.field(name, percentile_us(times, p));
+      }
+      json.end_object();
+    }
+    json.field("complete", done.complete).end_object();
+    fmt::print("{}\n", json.text());
+    return;
+  }
+  fmt::print("sent {}  durable {}  rejected {}{}  connections {}  bytes {}  seconds {:.3f}\n", done.sent, done.durable,
+             done.rejected, done.rejected_lines.empty() ? "" : " (lines " + done.rejected_lines + ")", done.connections,
+             done.bytes, seconds);
+  if (s.latency) {
+    fmt::print("send to durable, us: p50 {:.0f}  p90 {:.0f}  p99 {:.0f}  p99.9 {:.0f}  max {:.0f}  samples {}\n",
+               percentile_us(times, 0.5), percentile_us(times, 0.9), percentile_us(times, 0.99),
+               percentile_us(times, 0.999), percentile_us(times, 1.0), times.size());
+  }
+}
+
+/// Pushes a named source; the exit code.
+int push_named(const Settings& s, const feed::Address& address) {
+  const feed::PushPlan plan{.to = address,
+                            .source = *s.source,
+                            .open = [&s] { return open_source(s); },
+                            .pace = {s.batch, std::chrono::microseconds(s.interval_us), s.rate},
+                            .patience = s.retry_for,
+                            .latency = s.latency};
+  const auto start = std::chrono::steady_clock::now();
+  Progress progress(s.quiet ? nullptr : stderr, "durable", s.file ? 0 : s.messages.value_or(kMessagesDefault));
+  const auto done = feed::push_source(plan, progress);
+  progress.clear();
+  if (!done) {
+    log_error("{}", done.error().text);
+    return cli::kIncomplete;
+  }
+  print_push(s, *done, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  if (done->complete) return cli::kDone;
+  if (interrupted()) return cli::kInterrupted;
+  log_error("not all lines are durable: {}", done->trouble);
+  return cli::kIncomplete;
+}
+
 int run_kvfeed(int argc, char** argv) {
   Settings settings;
   cli::CommandLine line("kvfeed",
@@ -204,6 +278,7 @@ int run_kvfeed(int argc, char** argv) {
     log_error("{}", source.error().text);
     return cli::kIncomplete;
   }
+  if (settings.source) return push_named(settings, *address);
   return Run(settings)(*address, **source);
 }
 

@@ -51,6 +51,11 @@ class Pacer {
     return 0;
   }
 
+  /// When line `sent` is meant to go: now, unless the loop is open.
+  [[nodiscard]] Clock::time_point due(std::uint64_t sent) const {
+    return pace_.lines_per_second > 0 ? due_at(sent) : Clock::now();
+  }
+
   void after_batch() const {
     if (pace_.interval.count() > 0) sleep_until(Clock::now() + pace_.interval);
   }
@@ -118,7 +123,8 @@ class ErrorLines {
 
 }  // namespace
 
-Result<void> send_lines(Stream& to, LineSource& source, const Pace& pace, Sent& sent, Progress& progress) {
+Result<void> send_lines(Stream& to, LineSource& source, const Pace& pace, Sent& sent, Progress& progress,
+                        BatchSent on_batch) {
   Pacer pacer(pace);
   std::uint64_t batch_left = pace.batch_lines;
   for (;;) {
@@ -127,12 +133,18 @@ Result<void> send_lines(Stream& to, LineSource& source, const Pace& pace, Sent& 
     auto chunk = source.next(wanted);
     KV_TRY(chunk);
     if (chunk->bytes.empty()) return {};
+    const auto due = pacer.due(sent.lines);
     KV_TRY(send_all(to, *chunk, sent, progress));
+    on_batch(sent.lines, due);
     batch_left -= chunk->lines;
     if (batch_left > 0) continue;
     batch_left = pace.batch_lines;
     pacer.after_batch();
   }
+}
+
+Result<void> send_lines(Stream& to, LineSource& source, const Pace& pace, Sent& sent, Progress& progress) {
+  return send_lines(to, source, pace, sent, progress, [](std::uint64_t, Clock::time_point) {});
 }
 
 Result<void> send_stop(Stream& to, std::string_view line) {

@@ -13,6 +13,7 @@
 #include "base/progress.hpp"
 #include "feed/line_source.hpp"
 #include "feed/tcp.hpp"
+#include "kvingest/function_ref.hpp"
 #include "kvingest/result.hpp"
 
 namespace kvingest::feed {
@@ -32,7 +33,12 @@ struct Sent {
   bool in_line = false;  ///< The last line is not complete.
 };
 
+/// Told after each send: how many lines have gone, and when the first of this send's lines was meant to go.
+using BatchSent = FunctionRef<void(std::uint64_t lines_sent, std::chrono::steady_clock::time_point due)>;
+
 /// Sends until the source ends or an interrupt.
+Result<void> send_lines(Stream& to, LineSource& source, const Pace& pace, Sent& sent, Progress& progress,
+                        BatchSent on_batch);
 Result<void> send_lines(Stream& to, LineSource& source, const Pace& pace, Sent& sent, Progress& progress);
 
 /// Sends the line that ends a served feed; it is not counted.
