@@ -3,6 +3,7 @@
 #define XXH_INLINE_ALL  // Two short hashes a record: a call into the library costs as much as they do.
 #include <xxhash.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -90,8 +91,7 @@ Place encode_record(char* to, const Geometry& geometry, std::uint64_t slot, Reco
   put_fixed(to + kValueLength, head.value_bytes);
   put_fixed(to + kKeyLength, static_cast<std::uint16_t>(head.key_bytes));
   char* const body = to + kRecordHeadBytes;
-  std::memcpy(body, key.data(), key.size());
-  if (!value.empty()) std::memcpy(body + key.size(), value.data(), value.size());
+  std::copy(value.begin(), value.end(), std::copy(key.begin(), key.end(), body));
   const std::uint64_t length = geometry.length(head.bytes());
   std::memset(to + head.bytes(), 0, length * geometry.slot_bytes - head.bytes());
   put_fixed(to + kBodyCheck, check(body, key.size() + value.size(), geometry, slot));
