@@ -87,6 +87,10 @@ Result<void> Environment::claim() {
 // Checks what LMDB would take for a new store, and gives the lock file real blocks: LMDB writes it through a mapping,
 // where a full disk is a SIGBUS.
 Result<void> Environment::prepare_files() {
+  if (settings_.fresh && !settings_.read_only) {
+    // What an interrupted creation left has never held anything.
+    for (const auto& path : {data_path_, lock_path_}) settings_.posix->unlink(path.c_str());
+  }
   auto data = File::open(*settings_.posix, data_path_, O_RDONLY);
   const bool missing = !data && data.error().sys_errno == ENOENT;
   if (!data && !missing) return tl::unexpected<Error>(std::move(data).error());

@@ -27,6 +27,8 @@ RocksdbStore::RocksdbStore(const EngineContext& context)
 
 Result<void> RocksdbStore::open(const EngineOptions& options, bool fresh) {
   std::error_code error;
+  // What an interrupted creation left has never held anything.
+  if (fresh && !read_only_) std::filesystem::remove_all(dir_ / kDatabaseName, error);
   if (!fresh && !std::filesystem::exists(dir_ / kDatabaseName / "CURRENT", error)) {
     return error ? fail(error.value(), "open {}", path_) : fail(Code::corrupt, "{}: has no file CURRENT", path_);
   }

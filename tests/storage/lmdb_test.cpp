@@ -297,6 +297,15 @@ TEST_CASE("lmdb: a store whose file is gone or empty is damaged, not new") {
   CHECK_CODE(kLmdbEngine.open(context_for(dir.path(), Opening::again)), Code::corrupt);
 }
 
+TEST_CASE("lmdb: what an interrupted creation left does not matter") {
+  TempDir dir;
+  write_text(dir / "data.mdb", std::string(5000, 'x'));
+  write_text(dir / "lock.mdb", "x");
+  auto store = fresh(dir.path());
+  write(*store, numbered_batch("k", 0, 10, 10));
+  CHECK(store->count().value() == 10);
+}
+
 // A store whose pages are of every kind: branches, leaves, overflow pages, a free list with and without them.
 void fill_for_damage(const std::filesystem::path& dir) {
   auto store = fresh(dir);

@@ -175,6 +175,15 @@ TEST_CASE("rocksdb: a directory without its database is damaged, not new") {
   CHECK(tree_of(dir.path()).empty());
 }
 
+TEST_CASE("rocksdb: what an interrupted creation left does not matter") {
+  TempDir dir;
+  std::filesystem::create_directory(dir / "db");
+  write_text(dir / "db/CURRENT", "MANIFEST-nothing\n");
+  auto store = fresh(dir.path());
+  write(*store, numbered_batch("k", 0, 10, 10));
+  CHECK(store->count().value() == 10);
+}
+
 TEST_CASE("rocksdb: a backup is a store of its own, of one moment") {
   TempDir dir;
   TempDir copies;
