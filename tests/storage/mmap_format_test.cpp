@@ -26,10 +26,9 @@ std::string example_frame() {
 TEST_CASE("mmap format: the worked example is what is written") {
   std::string header(kSegmentHeaderBytes, '\0');
   encode(SegmentHeader{.number = 1, .seed = kSeed, .store_id = 0x0A0B0C0D0E0F1011}, header.data());
-  CHECK(
-      header ==
-      "kvsegmnt\x01\0\0\0\x40\0\0\0\x01\0\0\0\0\0\0\0\x88\x77\x66\x55\x44\x33\x22\x11\x11\x10\x0F\x0E\x0D\x0C\x0B\x0A"s +
-          std::string(16, '\0') + "\xEC\x33\x48\xA6\xC5\xE9\x0A\x61"s);
+  CHECK(header == "kvsegmnt\x01\0\0\0\x40\0\0\0\x01\0\0\0\0\0\0\0"s +
+                      "\x88\x77\x66\x55\x44\x33\x22\x11\x11\x10\x0F\x0E\x0D\x0C\x0B\x0A"s + std::string(16, '\0') +
+                      "\xEC\x33\x48\xA6\xC5\xE9\x0A\x61"s);
   CHECK(example_frame() ==
         "kvfr\x01\0\0\0\x01\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x05\0\0\0\x60\xD5\xE2\x98"s +
             "\x01\x01\x01kv\0\0\0kvcm\x40\0\0\0\x44\x2C\x67\x09\x32\x90\xF0\x36"s);
