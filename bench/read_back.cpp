@@ -19,13 +19,13 @@ class Expectation {
   /// false: this record is not the next one.
   bool take(std::string_view key, std::string_view value) {
     char number[20];
-    const auto digits = std::to_chars(number, number + sizeof number, seen_).ptr;
+    const char* const digits = std::to_chars(number, number + sizeof number, seen_).ptr;
     ++seen_;
     key_ = key;
     char sequence[kSeqKeyBytes];  // The records are numbered from 1.
     codec::put_ordered(sequence, seen_);
     return key == std::string_view(sequence, sizeof sequence) && value.starts_with(kMessage) &&
-           value.substr(kMessage.size()) == std::string_view(number, digits);
+           value.substr(kMessage.size()) == std::string_view(number, static_cast<std::size_t>(digits - number));
   }
   [[nodiscard]] std::uint64_t seen() const noexcept { return seen_; }
   [[nodiscard]] const std::string& last_key() const noexcept { return key_; }

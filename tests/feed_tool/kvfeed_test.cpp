@@ -28,7 +28,7 @@ bool holds(const std::string& text, std::string_view part) {
 struct Push {
   explicit Push(std::vector<std::string> arguments, Process::Options options = {})
       : process(with_address(std::move(arguments)), std::move(options)), peer(listener.accept()) {}
-  std::vector<std::string> with_address(std::vector<std::string> arguments) {
+  std::vector<std::string> with_address(std::vector<std::string> arguments) const {
     arguments.insert(arguments.end(), {"--connect", listener.address()});
     return kvfeed(std::move(arguments));
   }
@@ -41,7 +41,7 @@ struct Push {
 struct Serve {
   explicit Serve(std::vector<std::string> arguments)
       : process(with_port_file(std::move(arguments))), address(wait_for_ports(process, dir / "ports").at("feed")) {}
-  std::vector<std::string> with_port_file(std::vector<std::string> arguments) {
+  std::vector<std::string> with_port_file(std::vector<std::string> arguments) const {
     arguments.insert(arguments.end(), {"--listen", "127.0.0.1:0", "--port-file", (dir / "ports").string()});
     return kvfeed(std::move(arguments));
   }
