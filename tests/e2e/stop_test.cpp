@@ -1,0 +1,270 @@
+// How a run ends, end to end: by signal, by STOP, by kill -9, and what is left then.
+//
+// World: a kvingest of this build on loopback, on a store directory of the test's own.
+#include <fmt/format.h>
+
+#include <atomic>
+#include <random>
+#include <thread>
+
+#include "tests/e2e/e2e.hpp"
+
+namespace kvingest::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A peer that keeps its connection open holds a stop back for so long at most.
+const std::vector<std::string> kShortDrain{"--drain-timeout", "100ms"};
+
+TEST_CASE("SIGTERM and SIGINT store all that the kernel had taken, answer, and print a ledger that balances") {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    constexpr std::size_t kLines = 1'000;
+    Service service({.store = "lmdb"});
+    TcpClient peer = service.connect();
+    CHECK(service.sync("").word == "synced");
+    service.process().signal(SIGSTOP);  // So that nothing below is read before the signal to end is there.
+    peer.send_all(numbered_lines(kLines) + "!kv sync last\n");
+    wait_until_taken(peer);
+    service.process().signal(signal);
+    service.process().signal(SIGCONT);
+    CHECK(Answer::parse(peer.read_line().value()).text("tag") == "last");
+    CHECK(peer.read_to_end() == "");
+    peer.close();
+    CHECK(service.process().finish() == Exit{0, 0});
+    const Json ledger = Json::parse(service.process().out_text());
+    check_balance(ledger);
+    CHECK(ledger["received"].number() == kLines);
+    CHECK(ledger["stored"].number() == kLines);
+    CHECK(ledger["on_disk"].number() == kLines);
+    CHECK(count_records(service.dir()) == kLines);
+  }
+}
+
+TEST_CASE("a peer that never closes holds a stop back only for --drain-timeout") {
+  Service service({.store = "map", .args = kShortDrain});
+  TcpClient peer = service.connect();
+  peer.send_all("line\n");
+  wait_until_read(peer);
+  service.process().signal(SIGTERM);
+  CHECK(service.process().wait(3s) == Exit{0, 0});
+  CHECK(Json::parse(service.process().out_text())["stored"].number() == 1);
+}
+
+TEST_CASE("SIGTERM under fire: what the ledger says is what the store holds") {
+  Service service({.store = "mmap"});
+  std::atomic<bool> done{false};
+  std::thread sender([&] {
+    TcpClient peer = service.connect();
+    const std::string block = numbered_lines(500);
+    while (!done && peer.send_some(block, 10ms) > 0) {
+    }
+    peer.finish_sending();
+    CHECK(peer.read_to_end() == "");
+  });
+  REQUIRE(eventually([&] { return service.sync("x\n").number("seq") > 10'000; }));
+  const Json ledger = service.stop();
+  done = true;
+  sender.join();
+  check_balance(ledger);
+  CHECK(ledger["stored"].number() == count_records(service.dir()));
+  CHECK(ledger["on_disk"].number() == ledger["stored"].number());
+}
+
+TEST_CASE("the ledger for people names the total on a line of its own") {
+  TempDir temp;
+  Process process({program("kvingest"), "--store", "lmdb", "--dir", (temp / "db").native(), "--listen", "127.0.0.1:0",
+                   "--port-file", (temp / "ports").native()});
+  const auto ports = wait_for_ports(process, temp / "ports");
+  CHECK(send_and_finish(ports.at("feed"), "a\n\nb\n") == "");
+  process.signal(SIGTERM);
+  CHECK(process.finish() == Exit{0, 0});
+  const std::string out = process.out_text();
+  CAPTURE(out);
+  CHECK(out.find("Total Messages Ingested: 3\n") == 0);
+  CHECK(out.find("received 3  stored 2  rejected 0  blank 1  duplicate 0  durable 2  on_disk 2\n") !=
+        std::string::npos);
+  CHECK(out.find("durability disk  level disk  store lmdb") != std::string::npos);
+}
+
+ENGINE_SCENARIO(persistent, "a feed that is pulled ends at STOP, which is not stored") {
+  TcpListener feed;
+  Process process({program("kvingest"), "--store", store_name(subject), "--dir", subject.dir().native(), "--connect",
+                   feed.address(), "--json"});
+  TcpClient server = feed.accept();
+  server.send_all(numbered_lines(5'000));
+  server.send_all("STOP\n");
+  server.finish_sending();
+  CHECK(process.finish() == Exit{0, 0});
+  const Json ledger = Json::parse(process.out_text());
+  check_balance(ledger);
+  CHECK(ledger["received"].number() == 5'000);
+  CHECK(ledger["on_disk"].number() == 5'000);
+  CHECK(count_records(subject.dir()) == 5'000);
+}
+
+TEST_CASE("a pulled feed that breaks is connected to again, also when nobody listens at first") {
+  int port = 0;
+  {
+    const TcpListener reserved;
+    port = reserved.port();
+  }
+  TempDir temp;
+  Process process({program("kvingest"), "--store", "lmdb", "--dir", (temp / "db").native(), "--connect",
+                   fmt::format("127.0.0.1:{}", port), "--json"});
+  CHECK(eventually([&] { return !process.err_text().empty() || !process.running(); }));
+  CHECK(process.running());
+  TcpListener feed(port);
+  feed.accept().send_all("one\ntwo\n");  // Closed properly, without STOP.
+  {
+    TcpClient broken = feed.accept();
+    broken.send_all("three\n");
+    wait_until_read(broken);
+    broken.reset();
+  }
+  TcpClient last = feed.accept();
+  last.send_all("four\nSTOP\nnot read any more\n");
+  last.finish_sending();
+  CHECK(process.finish() == Exit{0, 0});
+  CHECK(Json::parse(process.out_text())["received"].number() == 4);
+  CHECK(scan_values(temp / "db") == std::vector<std::string>{"one", "two", "three", "four"});
+}
+
+TEST_CASE("the stop line can be another one, and none for a feed that is pushed") {
+  TcpListener feed;
+  TempDir temp;
+  Process process({program("kvingest"), "--store", "lmdb", "--dir", (temp / "db").native(), "--connect", feed.address(),
+                   "--stop-line", "THE END", "--json"});
+  TcpClient server = feed.accept();
+  server.send_all("STOP\nTHE ENDING\nTHE END\n");
+  server.finish_sending();
+  CHECK(process.finish() == Exit{0, 0});
+  CHECK(scan_values(temp / "db") == std::vector<std::string>{"STOP", "THE ENDING"});
+
+  Service pushed({.store = "lmdb"});
+  CHECK(pushed.sync("STOP\nafter\n").number("stored") == 2);
+}
+
+TEST_CASE("kvfeed serves a client and pushes to a server") {
+  TempDir temp;
+  Process feed({program("kvfeed"), "--listen", "127.0.0.1:0", "--port-file", (temp / "ports").native(), "--messages",
+                "20000", "--batch", "256"});
+  const std::string address = wait_for_ports(feed, temp / "ports").begin()->second;
+  const Finished pulled = run_kvingest({"--store", "mmap", "--dir", (temp / "db").native(), "--connect", address});
+  CAPTURE(pulled.err);
+  CHECK(pulled.exit.code == 0);
+  CHECK(pulled.out.find("Total Messages Ingested: 20000\n") == 0);
+  CHECK(feed.finish() == Exit{0, 0});
+
+  Service service({.store = "lmdb"});
+  const Finished pushed = run({program("kvfeed"), "--connect", service.address(), "--messages", "20000"});
+  CAPTURE(pushed.err);
+  CHECK(pushed.exit.code == 0);
+  service.kill();  // Its exit said: all is durable.
+  CHECK(count_records(service.dir()) == 20'000);
+}
+
+/// Sends blocks of lines, each with a sync behind it, until the connection breaks.
+class Sender {
+ public:
+  static constexpr std::size_t kBlock = 200;
+
+  explicit Sender(const Service& service) : peer_(service.connect()) {
+    thread_ = std::thread([this] {
+      while (true) {
+        std::string lines;
+        for (std::size_t i = 0; i < kBlock; ++i) lines += line(sent_ + i) + "\n";
+        sent_ += kBlock;  // Before the first byte goes: what may be found.
+        lines += "!kv sync\n";
+        if (peer_.send_some(lines, 10s) < lines.size()) return;
+      }
+    });
+  }
+  ~Sender() { thread_.join(); }
+
+  static std::string line(std::size_t n) { return fmt::format("line {} {}", n, std::string(n % 50, '.')); }
+  [[nodiscard]] std::size_t sent() const { return sent_; }
+  /// The next acknowledged line; nullopt once the connection is gone.
+  std::optional<std::uint64_t> acknowledged() {
+    const auto answer = peer_.read_line();
+    if (!answer) return std::nullopt;
+    return Answer::parse(*answer).number("line");
+  }
+
+ private:
+  TcpClient peer_;
+  std::atomic<std::size_t> sent_{0};
+  std::thread thread_;
+};
+
+void kill_9_campaign(const Subject& subject, const std::string& level) {
+  std::mt19937_64 random(test_seed());
+  const std::size_t rounds = torture_rounds(3);
+  std::size_t interrupted = 0;
+  for (std::size_t round = 0; round < rounds; ++round) {
+    CAPTURE(round, level, test_seed());
+    std::filesystem::remove_all(subject.dir());
+    Service service(service_on(subject, {"--durability", level}));
+    std::uint64_t acknowledged = 0;
+    std::size_t sent = 0;
+    {
+      Sender sender(service);
+      for (std::size_t left = 1 + random() % 60; left > 0; --left) acknowledged = sender.acknowledged().value();
+      service.kill();
+      while (const auto more = sender.acknowledged()) acknowledged = *more;
+      sent = sender.sent();
+    }
+    if (sent > acknowledged) ++interrupted;
+    const std::vector<std::string> found = scan_values(subject.dir());
+    CHECK(found.size() >= acknowledged);
+    CHECK(found.size() <= sent);
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < found.size(); ++i) wrong += found[i] == Sender::line(i) ? 0 : 1;
+    CHECK(wrong == 0);
+    const Finished verified = run({program("kvq"), "verify", "--dir", subject.dir().native()});
+    CAPTURE(verified.out, verified.err);
+    CHECK(verified.exit.code == 0);
+    Service again(service_on(subject));
+    CHECK(again.sync("after\n").number("seq") == found.size() + 1);
+    again.stop();
+    CHECK(count_records(subject.dir()) == found.size() + 1);
+  }
+  CHECK(interrupted * 10 >= rounds * 8);
+}
+
+ENGINE_SCENARIO(persistent, "acknowledged lines survive kill -9 at disk") {
+  kill_9_campaign(subject, "disk");
+}
+
+ENGINE_SCENARIO(persistent, "acknowledged lines survive kill -9 at kernel") {
+  kill_9_campaign(subject, "kernel");
+}
+
+TEST_CASE("the port can be listened on again right after a crash") {
+  TempDir temp;
+  Service first({.store = "lmdb", .dir = temp / "db"});
+  const std::string address = first.address();
+  TcpClient peer = first.connect();
+  peer.send_all("x\n!kv sync\n");
+  CHECK(peer.read_line().has_value());
+  first.kill();
+  Service second({.store = "lmdb", .dir = temp / "db", .args = {"--listen", address}, .listen = false});
+  CHECK(second.address() == address);
+  CHECK(second.sync("y\n").number("seq") == 2);
+}
+
+TEST_CASE("a demo runs from any folder and leaves nothing behind") {
+  TempDir folder;
+  TempDir temp;
+  const Finished done =
+      run_kvingest({"--demo", "20000"}, {.env = {{"TMPDIR", temp.path().native()}}, .cwd = folder.path()});
+  CAPTURE(done.out, done.err);
+  CHECK(done.exit.code == 0);
+  CHECK(done.out.find("Total Messages Ingested: 20000\n") != std::string::npos);
+  CHECK(done.out.find("messages/second ") != std::string::npos);
+  CHECK(std::filesystem::is_empty(folder.path()));
+  CHECK(std::filesystem::is_empty(temp.path()));
+}
+
+}  // namespace
+}  // namespace kvingest::test
