@@ -9,9 +9,15 @@
 
 namespace kvingest::test {
 
+/// Which batches: all that is not said here follows from the seed.
+struct Campaign {
+  std::uint64_t seed = 0;
+  bool small = false;  ///< Some ten records a batch instead of hundreds, for a test that tries every one.
+};
+
 /// Batch `number` (from 1). It overwrites, erases, adds runs and takes old runs away, and holds a large value now and
 /// then; its meta entry "progress" is its number. A store that has taken them all stays within some 20 MiB.
-[[nodiscard]] std::vector<Operation> campaign_batch(std::uint64_t seed, std::uint64_t number);
+[[nodiscard]] std::vector<Operation> campaign_batch(const Campaign& campaign, std::uint64_t number);
 
 /// The arrival number of its first put.
 [[nodiscard]] constexpr std::uint64_t campaign_first(std::uint64_t number) noexcept {
@@ -22,13 +28,13 @@ namespace kvingest::test {
 /// What a store holds after batches 1 to N, kept up to date as N rises.
 class CampaignModel {
  public:
-  explicit CampaignModel(std::uint64_t seed) : seed_(seed) {}
+  explicit CampaignModel(const Campaign& campaign) : campaign_(campaign) {}
 
   /// The model after batch `number`, which is not below that of the last call.
   const Model& after(std::uint64_t number);
 
  private:
-  std::uint64_t seed_;
+  Campaign campaign_;
   std::uint64_t applied_ = 0;
   Model model_;
 };

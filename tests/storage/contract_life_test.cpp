@@ -29,12 +29,12 @@ std::vector<std::string> tool(const Subject& subject, std::string command, std::
 
 void write_campaign(Store& store, std::uint64_t last) {
   for (std::uint64_t number = store.last_batch() + 1; number <= last; ++number) {
-    write(store, campaign_batch(kSeed, number), campaign_first(number));
+    write(store, campaign_batch({kSeed}, number), campaign_first(number));
   }
 }
 
 Model campaign_model(std::uint64_t last) {
-  return CampaignModel(kSeed).after(last);
+  return CampaignModel({kSeed}).after(last);
 }
 
 /// Holds the directory against what it was. LMDB's table of readers is memory shared by processes, not data: reading
@@ -357,7 +357,7 @@ ENGINE_SCENARIO(persistent, "a backup made while batches are written holds a pre
   std::thread writer([&] {
     for (std::uint64_t number = 11; number <= 400 && !done; ++number) {
       const auto written =
-          store->write(to_batch(campaign_batch(kSeed, number), campaign_first(number)), Durability::memory);
+          store->write(to_batch(campaign_batch({kSeed}, number), campaign_first(number)), Durability::memory);
       if (!written) failed = true;
     }
   });

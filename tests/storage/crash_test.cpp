@@ -84,7 +84,7 @@ void kill_campaign(const Subject& subject, Durability level) {
   const std::size_t rounds = torture_rounds(kRounds);
   CAPTURE(seed, to_string(level), rounds);
   std::mt19937_64 random(seed);
-  CampaignModel model(seed);
+  CampaignModel model({seed});
   std::size_t interrupted = 0;
   for (std::size_t round = 0; round < rounds; ++round) {
     CAPTURE(round);
@@ -117,7 +117,7 @@ ENGINE_SCENARIO(persistent, "kill -9 while opening after a crash loses nothing t
     let_pass(std::chrono::microseconds(random() % 30'000));
     child.kill();
   }
-  CampaignModel model(seed);
+  CampaignModel model({seed});
   check_after_kill(subject, reports, model);
 }
 

@@ -66,6 +66,18 @@ Result<std::unique_ptr<Store>> Subject::try_open(StoreOptions options) const {
   return open_store(spec(), options);
 }
 
+std::string Subject::spec_text() const {
+  std::string text(engine_->name);
+  for (const auto& [name, value] : options_) text += fmt::format(",{}={}", name, value);
+  return text;
+}
+
+void Subject::use_small_files() {
+  for (const EngineOption& option : engine_->options) {
+    if (option.name == "segment") options_["segment"] = "256K";
+  }
+}
+
 std::unique_ptr<Store> Subject::open(StoreOptions options) const {
   auto store = try_open(std::move(options));
   REQUIRE_OK(store);
@@ -157,6 +169,10 @@ const std::vector<ScenarioInfo>& scenarios() {
 
 void note_scenario(std::string_view name, Needs needs) {
   noted().push_back({name, needs});
+}
+
+bool makes_our_calls(const Engine& engine) noexcept {
+  return engine.name == "file" || engine.name == "mmap";
 }
 
 bool applies(const Engine& engine, Needs needs) noexcept {

@@ -39,7 +39,11 @@ class Subject {
   explicit Subject(const Engine& engine) : engine_(&engine) {}
 
   [[nodiscard]] const Engine& engine() const noexcept { return *engine_; }
-  [[nodiscard]] StoreSpec spec() const { return {engine_, {}}; }
+  [[nodiscard]] StoreSpec spec() const { return {engine_, options_}; }
+  /// The same as --store takes it.
+  [[nodiscard]] std::string spec_text() const;
+  /// From now on, files are small where the engine lets one choose, so that little data meets many of its steps.
+  void use_small_files();
   /// Its store directory; nothing is there before the first open().
   [[nodiscard]] std::filesystem::path dir() const { return temp_ / "store"; }
   [[nodiscard]] const TempDir& temp() const noexcept { return temp_; }
@@ -51,6 +55,7 @@ class Subject {
 
  private:
   const Engine* engine_;
+  EngineOptions options_;
   TempDir temp_;
 };
 
@@ -86,6 +91,9 @@ struct ScenarioInfo {
 };
 /// All scenarios of this program.
 [[nodiscard]] const std::vector<ScenarioInfo>& scenarios();
+
+/// Whether an engine makes its system calls through the table of base/posix.hpp, all of them.
+[[nodiscard]] bool makes_our_calls(const Engine& engine) noexcept;
 
 /// Whether an engine is tried with scenarios that need this; ordered is found out on the open store.
 [[nodiscard]] bool applies(const Engine& engine, Needs needs) noexcept;

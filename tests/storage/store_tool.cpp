@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <condition_variable>
+#include <csignal>
 #include <cstdlib>
 #include <deque>
 #include <iostream>
@@ -93,7 +94,7 @@ void dump(const Store& store) {
 
 void write_until(Store& store, Durability level, std::uint64_t seed, std::uint64_t last) {
   for (std::uint64_t number = store.last_batch() + 1; number <= last; ++number) {
-    must(store.write(to_batch(campaign_batch(seed, number), campaign_first(number)), level));
+    must(store.write(to_batch(campaign_batch({seed}, number), campaign_first(number)), level));
   }
 }
 
@@ -102,7 +103,7 @@ void write_until(Store& store, Durability level, std::uint64_t seed, std::uint64
   const std::uint64_t first = store.last_batch() + 1;
   std::thread maker([&] {
     for (std::uint64_t number = first;; ++number) {
-      queue.push(to_batch(campaign_batch(seed, number), campaign_first(number)));
+      queue.push(to_batch(campaign_batch({seed}, number), campaign_first(number)));
     }
   });
   queue.wait_until_full();
@@ -149,5 +150,6 @@ int run_tool(const std::vector<std::string>& words) {
 }  // namespace kvingest::test
 
 int main(int argc, char* argv[]) {
+  ::signal(SIGXFSZ, SIG_IGN);  // A file-size limit is an error of the write, as in our programs.
   return kvingest::test::run_tool({argv, argv + argc});
 }
