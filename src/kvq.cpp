@@ -1,146 +1,74 @@
-// kvq -- reads a store directory: what it holds, and how it is. src/query/ does the work; this file is the command
-// line.
+// kvq -- reads a store directory: what it holds, how it is, copies of it. src/query/ does the work; this file is the
+// command line, kvq_read.cpp and kvq_store.cpp are the commands.
 //
 // Threads: one.
 #include <unistd.h>
 
 #include <csignal>
-#include <string>
 
-#include "base/cli.hpp"
-#include "query/opened_store.hpp"
-#include "query/read_commands.hpp"
-#include "query/store_commands.hpp"
-#include "record/text_escape.hpp"
+#include "kvq_settings.hpp"
 
-namespace kvingest {
+namespace kvingest::kvq {
 namespace {
 
-using query::OpenedStore;
-using query::Output;
-using query::RowForm;
-
-struct Settings {
-  std::string dir = "kvdata";
-  bool json = false;
-  std::string key;
-  std::optional<std::string> prefix;
-  std::optional<std::string> from;
-  std::optional<std::string> to;
-  std::optional<std::uint64_t> limit;
-  bool reverse = false;
-  std::uint64_t tail_count = 10;
-
-  [[nodiscard]] RowForm form() const { return json ? RowForm::json : RowForm::text; }
-};
-
-int complain(const Error& error, int exit_code) {
-  return cli::print({.exit_code = exit_code, .out = {}, .err = fmt::format("kvq: {}\n", error.text)});
-}
-
-void print_notice(std::string_view text) {
-  cli::print({.exit_code = cli::kDone, .out = {}, .err = fmt::format("kvq: note: {}\n", text)});
-}
-
-int exit_code_of(const Result<void>& done) {
-  return done ? cli::kDone : complain(done.error(), cli::kIncomplete);
-}
-
-int run_count(const Settings& settings, const OpenedStore& opened, Output& out) {
-  return exit_code_of(query::print_count(*opened.store, settings.form(), out));
-}
-
-int run_get(const Settings& settings, const OpenedStore& opened, Output& out) {
-  const bool seq_keys = opened.labels.seq_keys;
-  const auto key = key_from_text(settings.key, seq_keys);
-  if (!key) return complain(key.error(), cli::kUsage);
-  const auto found = query::print_value(*opened.store, *key, seq_keys, settings.form(), out);
-  if (!found) return complain(found.error(), cli::kIncomplete);
-  return *found ? cli::kDone : cli::kIncomplete;
-}
-
-/// Undoes the escapes of an optional argument.
-Result<std::optional<std::string>> bound(const std::optional<std::string>& text, bool seq_keys) {
-  if (!text) return std::nullopt;
-  auto key = key_from_text(*text, seq_keys);
-  KV_TRY(key);
-  return *std::move(key);
-}
-
-Result<query::Selection> selection_of(const Settings& settings, bool seq_keys) {
-  auto prefix = bound(settings.prefix, false);
-  KV_TRY(prefix);
-  auto from = bound(settings.from, seq_keys);
-  KV_TRY(from);
-  auto to = bound(settings.to, seq_keys);
-  KV_TRY(to);
-  query::Selection selection = query::select(*std::move(prefix), *std::move(from), *std::move(to));
-  selection.reverse = settings.reverse;
-  if (settings.limit) selection.limit = *settings.limit;
-  return selection;
-}
-
-int run_scan(const Settings& settings, const OpenedStore& opened, Output& out) {
-  const bool seq_keys = opened.labels.seq_keys;
-  const auto selection = selection_of(settings, seq_keys);
-  if (!selection) return complain(selection.error(), cli::kUsage);
-  return exit_code_of(query::print_rows(*opened.store, *selection, seq_keys, settings.form(), out));
-}
-
-int run_tail(const Settings& settings, const OpenedStore& opened, Output& out) {
-  return exit_code_of(
-      query::print_tail(*opened.store, settings.tail_count, opened.labels.seq_keys, settings.form(), out));
-}
-
-int run_stats(const Settings& settings, const OpenedStore& opened, Output& out) {
-  return exit_code_of(query::print_stats(opened, settings.form(), out));
-}
-
-int run_verify(const Settings& settings, const OpenedStore& opened, Output& out) {
-  return exit_code_of(query::print_verify(*opened.store, settings.form(), out));
-}
-
-struct CommandRow {
-  const char* name;
-  const char* help;
-  int (*run)(const Settings&, const OpenedStore&, Output&);
-  void (*declare)(cli::Command&, Settings&);
-};
-
 void declare_nothing(cli::Command&, Settings&) {}
+
 void declare_get(cli::Command& command, Settings& settings) {
   command.positional("KEY", &settings.key, "the key; a number in a {seq} store; \\xNN for any byte").require();
 }
-void declare_scan(cli::Command& command, Settings& settings) {
+
+void declare_selection(cli::Command& command, Settings& settings) {
   command.text("prefix", &settings.prefix, "P", "keys that begin with P");
   command.text("from", &settings.from, "A", "the first key");
   command.text("to", &settings.to, "B", "up to this key, without it");
   command.number("limit", &settings.limit, "N", "at most so many rows");
   command.flag("reverse", &settings.reverse, "from the last key to the first");
 }
+
 void declare_tail(cli::Command& command, Settings& settings) {
   command.number("lines", &settings.tail_count, "N", "how many rows").short_name('n');
 }
 
-constexpr CommandRow kCommands[] = {
-    {"count", "print the number of records", run_count, declare_nothing},
-    {"get", "print the value under a key; exit 1 if there is none", run_get, declare_get},
-    {"scan", "print records in key order, KEY<TAB>VALUE a line", run_scan, declare_scan},
-    {"tail", "print the last records in key order", run_tail, declare_tail},
-    {"stats", "print what the store is and its sizes and counters", run_stats, declare_nothing},
-    {"verify", "check every checksum; exit 1 and the first damaged place", run_verify, declare_nothing},
+void declare_export(cli::Command& command, Settings& settings) {
+  command.choice("format", &settings.export_form, {"csv", "json", "text"}, "what to write");
+  declare_selection(command, settings);
+}
+
+void declare_rejects(cli::Command& command, Settings& settings) {
+  command.positional("ACTION", &settings.action, "list; export (the raw bytes, a message a line); replay").require();
+  command.text("columns", &settings.columns, "A,B,...", "replay: the columns of csv, where the store does not know");
+}
+
+void declare_convert(cli::Command& command, Settings& settings) {
+  command.text("to", &settings.target, "NAME:DIR", "the engine, with its options, and the new directory");
+  command.flag("quiet", &settings.quiet, "no progress");
+}
+
+void declare_backup(cli::Command& command, Settings& settings) {
+  command.positional("TARGET", &settings.target, "the new directory").require();
+}
+
+struct CommandRow {
+  const char* name;
+  const char* help;
+  int (*run)(const Settings&);
+  void (*declare)(cli::Command&, Settings&);
 };
 
-int run_command(const CommandRow& row, const Settings& settings) {
-  const auto opened = query::open_for_reading(settings.dir, print_notice);
-  if (!opened) {
-    // To verify, damage that shows when the store is opened is an answer.
-    const bool answer = row.run == run_verify && opened.error().code == Code::corrupt;
-    return complain(opened.error(), answer ? cli::kIncomplete : cli::kStoreUnavailable);
-  }
-  Output out(STDOUT_FILENO);
-  return row.run(settings, *opened, out);
-}
+constexpr CommandRow kCommands[] = {
+    {"count", "print the number of records", count, declare_nothing},
+    {"get", "print the value under a key; exit 1 if there is none", get, declare_get},
+    {"scan", "print records in key order, KEY<TAB>VALUE a line", scan, declare_selection},
+    {"tail", "print the last records in key order", tail, declare_tail},
+    {"export", "print records as csv, json or text", export_records, declare_export},
+    {"stats", "print what the store is and its sizes and counters", stats, declare_nothing},
+    {"verify", "check every checksum; exit 1 and the first damaged place", verify, declare_nothing},
+    {"audit", "recount the store against its ledger; exit 1 and the difference", audit, declare_nothing},
+    {"rejects", "list, export or replay messages that became no record", rejects, declare_rejects},
+    {"convert", "copy everything into a new store of any engine, and compare", convert, declare_convert},
+    {"backup", "copy the store, as of one moment, into a new directory", backup, declare_backup},
+    {"compact", "give back the space of what was overwritten and erased", compact, declare_nothing},
+};
 
 int run(int argc, char* argv[]) {
   Settings settings;
@@ -154,14 +82,14 @@ int run(int argc, char* argv[]) {
   if (const auto ending = line.parse(argc, argv, environ)) return cli::print(*ending);
   std::signal(SIGPIPE, SIG_IGN);  // `kvq scan | head`: the write tells.
   for (const CommandRow& row : kCommands) {
-    if (line.chosen() == row.name) return run_command(row, settings);
+    if (line.chosen() == row.name) return row.run(settings);
   }
   return cli::kUsage;
 }
 
 }  // namespace
-}  // namespace kvingest
+}  // namespace kvingest::kvq
 
 int main(int argc, char* argv[]) {
-  return kvingest::run(argc, argv);
+  return kvingest::kvq::run(argc, argv);
 }

@@ -1,32 +1,62 @@
 #include "query/opened_store.hpp"
 
-#include "record/record_plan.hpp"
+#include "query/convert.hpp"
 
 namespace kvingest::query {
 
+namespace {
+
+std::string label(const Marker& marker, std::string_view name) {
+  const auto found = marker.labels.find(name);
+  return found == marker.labels.end() ? std::string() : found->second;
+}
+
+Result<OpenedStore> open(const StoreOptions& options) {
+  auto marker = read_marker(options.dir);
+  KV_TRY(marker);
+  auto store = open_store(options);
+  KV_TRY(store);
+  const auto unfinished = (*store)->get(Space::meta, kConversionMark, [](std::string_view) {});
+  KV_TRY(unfinished);
+  if (*unfinished && options.notice)
+    options.notice("this store is an unfinished conversion: run kvq convert again to complete it");
+  RecordLabels labels = RecordLabels::of(*marker);
+  return OpenedStore{*std::move(marker), std::move(labels), *std::move(store)};
+}
+
+}  // namespace
+
 RecordLabels RecordLabels::of(const Marker& marker) {
-  const auto label = [&](std::string_view name) {
-    const auto found = marker.labels.find(name);
-    return found == marker.labels.end() ? std::string() : found->second;
-  };
   RecordLabels labels;
-  labels.format = label("format");
-  labels.seq_keys = label("key") == "{seq}";
-  labels.whole_message = label("value") == kWholeMessageLabel;
-  if (const std::string separator = label("separator"); separator.size() == 1) labels.separator = separator[0];
-  if (auto columns = split_columns(label("columns")); columns && !label("columns").empty()) {
-    labels.columns = *std::move(columns);
+  labels.format = label(marker, "format");
+  labels.seq_keys = label(marker, "key") == "{seq}";
+  labels.whole_message = label(marker, "value") == kWholeMessageLabel;
+  if (const std::string separator = label(marker, "separator"); separator.size() == 1) labels.separator = separator[0];
+  if (const std::string columns = label(marker, "columns"); !columns.empty()) {
+    if (auto names = split_columns(columns)) labels.columns = *std::move(names);
   }
   return labels;
 }
 
+Result<RecordOptions> record_options_of(const Marker& marker) {
+  const RecordLabels labels = RecordLabels::of(marker);
+  const auto format = parse_message_format(labels.format);
+  KV_TRY(format);
+  RecordOptions options;
+  options.format = *format;
+  options.columns = labels.columns;
+  options.separator = label(marker, "separator");
+  options.key = label(marker, "key");
+  if (!labels.whole_message) options.value = label(marker, "value");
+  return options;
+}
+
 Result<OpenedStore> open_for_reading(const std::filesystem::path& dir, std::function<void(std::string_view)> notice) {
-  auto marker = read_marker(dir);
-  KV_TRY(marker);
-  auto store = open_store({.dir = dir, .read_only = true, .create = false, .notice = std::move(notice)});
-  KV_TRY(store);
-  RecordLabels labels = RecordLabels::of(*marker);
-  return OpenedStore{*std::move(marker), std::move(labels), *std::move(store)};
+  return open({.dir = dir, .read_only = true, .create = false, .notice = std::move(notice)});
+}
+
+Result<OpenedStore> open_for_writing(const std::filesystem::path& dir, std::function<void(std::string_view)> notice) {
+  return open({.dir = dir, .create = false, .notice = std::move(notice)});
 }
 
 }  // namespace kvingest::query

@@ -10,6 +10,7 @@
 
 #include "kvingest/engine.hpp"
 #include "kvingest/store.hpp"
+#include "record/record_plan.hpp"
 
 namespace kvingest::query {
 
@@ -24,6 +25,9 @@ struct RecordLabels {
   static RecordLabels of(const Marker& marker);
 };
 
+/// The options under which the records of a store were made, but for a header: the columns are those the marker names.
+[[nodiscard]] Result<RecordOptions> record_options_of(const Marker& marker);
+
 struct OpenedStore {
   Marker marker;
   RecordLabels labels;
@@ -33,6 +37,9 @@ struct OpenedStore {
 /// Opens the store in `dir` for reading with the engine its marker names; not a byte of it changes. `notice` takes one
 /// sentence, for example on a torn tail. Fails as open_store() does.
 [[nodiscard]] Result<OpenedStore> open_for_reading(const std::filesystem::path& dir,
+                                                   std::function<void(std::string_view)> notice);
+/// The same for changing it: nobody else may have it open.
+[[nodiscard]] Result<OpenedStore> open_for_writing(const std::filesystem::path& dir,
                                                    std::function<void(std::string_view)> notice);
 
 }  // namespace kvingest::query

@@ -1,8 +1,11 @@
 #include "query/store_commands.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 
 #include "base/json_writer.hpp"
+#include "query/stored_ledger.hpp"
 #include "record/text_escape.hpp"
 
 namespace kvingest::query {
@@ -20,6 +23,18 @@ void append_aligned(std::string& to, const Pairs& pairs) {
   std::size_t width = 0;
   for (const auto& [name, value] : pairs) width = std::max(width, name.size());
   for (const auto& [name, value] : pairs) to += fmt::format("{:<{}}  {}\n", name, width, value);
+}
+
+std::uint64_t bytes_on_disk(const std::filesystem::path& dir) {
+  std::uint64_t bytes = 0;
+  std::error_code ignored;  // A file that an engine removes meanwhile counts for nothing.
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(dir, ignored)) {
+    struct stat found {};
+    if (::stat(entry.path().c_str(), &found) == 0 && S_ISREG(found.st_mode)) {
+      bytes += static_cast<std::uint64_t>(found.st_blocks) * 512;  // Holes take nothing.
+    }
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -57,6 +72,41 @@ Result<void> print_verify(const Store& store, RowForm form, Output& out) {
   } else {
     out.text() += fmt::format("sound: {} records, {} bytes checked\n", report->records, report->bytes_checked);
     if (!report->torn_tail.empty()) out.text() += fmt::format("torn tail: {}\n", report->torn_tail);
+  }
+  return out.flush();
+}
+
+Result<void> print_backup(const OpenedStore& opened, const std::filesystem::path& to, RowForm form, Output& out) {
+  KV_TRY(opened.store->backup(to));
+  // The copy itself says what it holds: the store may have grown meanwhile.
+  const auto copy = open_for_reading(to, [](std::string_view) {});
+  if (!copy) return fail(copy.error(), "open the backup");
+  const auto records = copy->store->count();
+  KV_TRY(records);
+  const auto ledger = read_ledger(*copy->store);
+  KV_TRY(ledger);
+  if (form == RowForm::json) {
+    JsonWriter json;
+    json.begin_object().field("backup", to.native()).field("records", *records).field("last_seq", ledger->seq);
+    out.text() += json.end_object().text() + "\n";
+  } else {
+    out.text() += fmt::format("{}: {} records", to.native(), *records);
+    out.text() += ledger->seq > 0 ? fmt::format(", arrivals 1..{}\n", ledger->seq) : "\n";
+  }
+  return out.flush();
+}
+
+Result<void> print_compact(OpenedStore& opened, const std::filesystem::path& dir, RowForm form, Output& out) {
+  const std::uint64_t before = bytes_on_disk(dir);
+  KV_TRY(opened.store->compact());
+  KV_TRY(opened.store->close());
+  const std::uint64_t after = bytes_on_disk(dir);
+  if (form == RowForm::json) {
+    JsonWriter json;
+    json.begin_object().field("bytes_before", before).field("bytes_after", after).end_object();
+    out.text() += json.text() + "\n";
+  } else {
+    out.text() += fmt::format("{} bytes on disk before, {} after\n", before, after);
   }
   return out.flush();
 }

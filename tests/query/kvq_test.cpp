@@ -5,6 +5,7 @@
 
 #include "kvingest/engine.hpp"
 #include "record/text_escape.hpp"
+#include "tests/query/stores.hpp"
 #include "tests/support/expect.hpp"
 #include "tests/support/json.hpp"
 #include "tests/support/process.hpp"
@@ -14,49 +15,14 @@ namespace kvingest {
 namespace {
 
 using namespace std::string_literals;
+using test::created;
 using test::Finished;
 using test::Json;
+using test::kvq;
+using test::kvq_out;
+using test::persistent_engines;
 using test::TempDir;
-
-std::vector<std::string> persistent_engines() {
-  std::vector<std::string> names;
-  for (const Engine* engine : engines()) {
-    if (engine->persistent && engine->missing.empty()) names.emplace_back(engine->name);
-  }
-  REQUIRE_FALSE(names.empty());
-  return names;
-}
-
-std::unique_ptr<Store> created(const std::string& engine, const std::filesystem::path& dir, const std::string& key) {
-  auto store = open_store(*parse_store_spec(engine), {.dir = dir, .labels = {{"key", key}, {"format", "line"}}});
-  REQUIRE_OK(store);
-  return *std::move(store);
-}
-
-/// A {seq} store that holds "value N" under N, from 1 to `count`.
-void write_numbered(const std::string& engine, const std::filesystem::path& dir, int count) {
-  const auto store = created(engine, dir, "{seq}");
-  WriteBatch batch;
-  for (int i = 1; i <= count; ++i) batch.put_next(fmt::format("value {}", i));
-  batch.put_meta("m", "not a record");
-  batch.number(1);
-  REQUIRE_OK(store->write(batch, Durability::disk));
-  REQUIRE_OK(store->close());
-}
-
-Finished kvq(std::vector<std::string> args, const std::filesystem::path& dir) {
-  args.insert(args.begin(), test::program("kvq"));
-  args.insert(args.end(), {"--dir", dir.native()});
-  return test::run(std::move(args));
-}
-
-std::string out_of(std::vector<std::string> args, const std::filesystem::path& dir) {
-  const Finished done = kvq(std::move(args), dir);
-  INFO(done.err);
-  CHECK(done.exit.code == 0);
-  CHECK(done.err.empty());
-  return done.out;
-}
+using test::write_numbered;
 
 /// Every file of a directory with its content; without LMDB's table of readers, which readers write.
 std::map<std::string, std::string> content_of(const std::filesystem::path& dir) {
@@ -74,11 +40,11 @@ TEST_CASE("numbers are keys of a {seq} store, shown and taken, on every engine")
     const TempDir temp;
     const auto dir = temp / "db";
     write_numbered(engine, dir, 300);
-    CHECK(out_of({"count"}, dir) == "300\n");
-    CHECK(out_of({"get", "256"}, dir) == "value 256");
-    CHECK(out_of({"tail", "-n", "2"}, dir) == "299\tvalue 299\n300\tvalue 300\n");
-    CHECK(out_of({"scan", "--from", "255", "--to", "258"}, dir) == "255\tvalue 255\n256\tvalue 256\n257\tvalue 257\n");
-    CHECK(out_of({"scan", "--limit", "2", "--reverse"}, dir) == "300\tvalue 300\n299\tvalue 299\n");
+    CHECK(kvq_out({"count"}, dir) == "300\n");
+    CHECK(kvq_out({"get", "256"}, dir) == "value 256");
+    CHECK(kvq_out({"tail", "-n", "2"}, dir) == "299\tvalue 299\n300\tvalue 300\n");
+    CHECK(kvq_out({"scan", "--from", "255", "--to", "258"}, dir) == "255\tvalue 255\n256\tvalue 256\n257\tvalue 257\n");
+    CHECK(kvq_out({"scan", "--limit", "2", "--reverse"}, dir) == "300\tvalue 300\n299\tvalue 299\n");
     CHECK(kvq({"get", "301"}, dir).exit.code == 1);
   }
 }
@@ -86,17 +52,17 @@ TEST_CASE("numbers are keys of a {seq} store, shown and taken, on every engine")
 TEST_CASE("a tail longer than the store and one of nothing are whole and empty") {
   const TempDir temp;
   write_numbered(persistent_engines().front(), temp / "db", 3);
-  CHECK(out_of({"tail", "-n", "100"}, temp / "db") == "1\tvalue 1\n2\tvalue 2\n3\tvalue 3\n");
-  CHECK(out_of({"tail", "-n", "0"}, temp / "db").empty());
+  CHECK(kvq_out({"tail", "-n", "100"}, temp / "db") == "1\tvalue 1\n2\tvalue 2\n3\tvalue 3\n");
+  CHECK(kvq_out({"tail", "-n", "0"}, temp / "db").empty());
 }
 
 TEST_CASE("an empty store has no rows") {
   const TempDir temp;
   write_numbered(persistent_engines().front(), temp / "db", 0);
-  CHECK(out_of({"count"}, temp / "db") == "0\n");
-  CHECK(out_of({"scan"}, temp / "db").empty());
-  CHECK(out_of({"tail"}, temp / "db").empty());
-  CHECK(Json::parse(out_of({"scan", "--json"}, temp / "db"))["records"].size() == 0);
+  CHECK(kvq_out({"count"}, temp / "db") == "0\n");
+  CHECK(kvq_out({"scan"}, temp / "db").empty());
+  CHECK(kvq_out({"tail"}, temp / "db").empty());
+  CHECK(Json::parse(kvq_out({"scan", "--json"}, temp / "db"))["records"].size() == 0);
 }
 
 TEST_CASE("any byte may be in a key or value, is shown escaped, and taken so") {
@@ -109,41 +75,41 @@ TEST_CASE("any byte may be in a key or value, is shown escaped, and taken so") {
       {"é€", "text é"},
       {"\xFF", ""},
   };
-  const auto store = created(persistent_engines().front(), dir, "{key}");
+  const auto store = created(persistent_engines().front(), dir, {{"key", "{key}"}});
   WriteBatch batch;
   for (const auto& [key, value] : records) batch.put(key, value);
   REQUIRE_OK(store->write(batch, Durability::disk));
   REQUIRE_OK(store->close());
-  CHECK(out_of({"scan"}, dir) ==
+  CHECK(kvq_out({"scan"}, dir) ==
         "\\x00\\x01\t\\x00binary\\xff\n"
         "12345678\tdigits\n"
         "a\\tb\\nc\\rd\\\\e\ttab\\tLF\\nCR\\r\\\\\n"
         "é€\ttext é\n"
         "\\xff\t\n");
-  for (const auto& [key, value] : records) CHECK(out_of({"get", escaped(key)}, dir) == value);
-  CHECK(out_of({"scan", "--prefix", "\\xff"}, dir) == "\\xff\t\n");
-  CHECK(out_of({"scan", "--from", "\\x00\\x02", "--to", "é"}, dir).starts_with("12345678\t"));
+  for (const auto& [key, value] : records) CHECK(kvq_out({"get", escaped(key)}, dir) == value);
+  CHECK(kvq_out({"scan", "--prefix", "\\xff"}, dir) == "\\xff\t\n");
+  CHECK(kvq_out({"scan", "--from", "\\x00\\x02", "--to", "é"}, dir).starts_with("12345678\t"));
 }
 
 TEST_CASE("with --json every command prints one object") {
   const TempDir temp;
   const auto dir = temp / "db";
   write_numbered(persistent_engines().front(), dir, 3);
-  CHECK(Json::parse(out_of({"count", "--json"}, dir))["count"].number() == 3);
-  const Json rows = Json::parse(out_of({"scan", "--json"}, dir));
+  CHECK(Json::parse(kvq_out({"count", "--json"}, dir))["count"].number() == 3);
+  const Json rows = Json::parse(kvq_out({"scan", "--json"}, dir));
   REQUIRE(rows["records"].size() == 3);
   CHECK(rows["records"][1]["key"].number() == 2);
   CHECK(rows["records"][1]["value"].text() == "value 2");
-  CHECK(Json::parse(out_of({"get", "2", "--json"}, dir))["value"].text() == "value 2");
-  CHECK(Json::parse(out_of({"stats", "--json"}, dir))["labels"]["key"].text() == "{seq}");
-  CHECK(Json::parse(out_of({"verify", "--json"}, dir))["records"].number() >= 3);
+  CHECK(Json::parse(kvq_out({"get", "2", "--json"}, dir))["value"].text() == "value 2");
+  CHECK(Json::parse(kvq_out({"stats", "--json"}, dir))["labels"]["key"].text() == "{seq}");
+  CHECK(Json::parse(kvq_out({"verify", "--json"}, dir))["records"].number() >= 3);
 }
 
 TEST_CASE("stats names the engine and what the marker says") {
   for (const std::string& engine : persistent_engines()) {
     const TempDir temp;
     write_numbered(engine, temp / "db", 3);
-    const std::string out = out_of({"stats"}, temp / "db");
+    const std::string out = kvq_out({"stats"}, temp / "db");
     CHECK(out.find(engine) != std::string::npos);
     CHECK(out.find("{seq}") != std::string::npos);
   }
@@ -155,7 +121,7 @@ TEST_CASE("reading changes nothing in the directory, on every engine") {
     const TempDir temp;
     write_numbered(engine, temp / "db", 100);
     const auto before = content_of(temp / "db");
-    for (const char* command : {"count", "scan", "stats", "verify", "tail"}) out_of({command}, temp / "db");
+    for (const char* command : {"count", "scan", "stats", "verify", "tail"}) kvq_out({command}, temp / "db");
     CHECK(content_of(temp / "db") == before);
   }
 }
