@@ -308,9 +308,8 @@ void interrupt_creation(const World& world, const Engine& engine) {
 TEST_CASE("every system call of the creation may fail: the next open begins afresh or finds the whole store") {
   const World world;
   interrupt_creation(world, kFakeEngine);
-  for (const Engine* engine : engines()) {
-    INFO(engine->name);
-    if (engine->persistent && engine->missing.empty()) interrupt_creation(world, *engine);
+  for (const Engine* engine : engines()) {  // Those that make their files through the table.
+    if (engine->name == "file" || engine->name == "mmap") interrupt_creation(world, *engine);
   }
 }
 
