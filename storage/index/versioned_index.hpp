@@ -241,6 +241,25 @@ class VersionedIndex {
             Page& page) const;
   void forget_if_last() const;
 
+  struct Forgotten {
+    OlderVersions<Place> records;
+    OlderVersions<Place> meta;
+  };
+  // All older versions, if nobody needs any, for the caller to destroy where it holds nobody up. The latch is held, the
+  // readers are frozen.
+  [[nodiscard]] Forgotten take_unneeded() const {
+    Forgotten all;
+    if (updating_ || !readers_.frozen_empty()) return all;
+    std::swap(all.records, records_.older);
+    std::swap(all.meta, meta_.older);
+    count_older();
+    return all;
+  }
+  [[nodiscard]] bool has_older() const noexcept { return !records_.older.empty() || !meta_.older.empty(); }
+  void count_older() const {
+    older_versions_.store(records_.older.size() + meta_.older.size(), std::memory_order_relaxed);
+  }
+
   mutable Latch latch_;  // Guards all below but retired_, which is the writer's.
   mutable Part<Records> records_;
   mutable Part<Meta> meta_;
@@ -289,15 +308,9 @@ class VersionedIndex<Records, Meta>::Update {
   void publish() {
     index_.published_ = sequence_;
     index_.updating_ = false;
-    const std::size_t forget = 2 * operations_ + kEntriesPerHold;  // More than was added, so that it comes to an end.
-    const std::uint64_t oldest = index_.readers_.frozen_oldest();
-    for_each_part([&](auto& part) {
-      part.published_size = part.container.size();
-      part.older.forget(oldest, forget);
-    });
-    index_.older_versions_.store(index_.records_.older.size() + index_.meta_.older.size(), std::memory_order_relaxed);
     published_ = true;
-    leave();
+    for_each_part([](auto& part) { part.published_size = part.container.size(); });
+    index_.has_older() ? drop_older() : leave();
   }
 
  private:
@@ -321,9 +334,26 @@ class VersionedIndex<Records, Meta>::Update {
     latch_.unlock();
   }
   void count_operation() {
-    if (++operations_ % kOperationsPerHold != 0 || !large_) return;
+    if (++operations_ % kOperationsPerHold == 0 && large_) let_readers_in();
+  }
+  void let_readers_in() {
     leave();
     enter();
+  }
+
+  // Drops what nobody needs, as far as twice what this update can have added, so that it comes to an end.
+  void drop_older() {
+    const Forgotten all = index_.take_unneeded();  // Freed when the latch has been given back.
+    for (std::size_t left = 2 * operations_ + kEntriesPerHold;;) {
+      const std::size_t step = std::min(left, kOperationsPerHold);
+      const std::uint64_t oldest = index_.readers_.frozen_oldest();
+      for_each_part([&](auto& part) { part.older.forget(oldest, step); });
+      left -= step;
+      if (left == 0 || !index_.has_older()) break;
+      let_readers_in();
+    }
+    index_.count_older();
+    leave();
   }
 
   template <class Container>
@@ -459,14 +489,10 @@ void VersionedIndex<Records, Meta>::multi_find_in(const Part<Container>& part, S
 template <class Records, class Meta>
 void VersionedIndex<Records, Meta>::forget_if_last() const {
   if (older_versions() == 0) return;
-  OlderVersions<Place> records;
-  OlderVersions<Place> meta;
+  Forgotten all;
   const std::unique_lock lock(latch_);
   const auto frozen = readers_.freeze();
-  if (updating_ || !readers_.frozen_empty()) return;
-  std::swap(records, records_.older);
-  std::swap(meta, meta_.older);
-  older_versions_.store(0, std::memory_order_relaxed);
+  all = take_unneeded();
 }
 
 }  // namespace kvingest

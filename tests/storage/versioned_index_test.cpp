@@ -4,9 +4,11 @@
 
 #include <absl/container/btree_map.h>
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <random>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -253,6 +255,144 @@ TEST_CASE("several keys are found as of one batch") {
     return true;
   });
   CHECK(shown == 1000);
+}
+
+// Random batches, scans within scans, moves and releases, against plain maps. A place that was released must never be
+// shown again.
+class Chaos {
+ public:
+  explicit Chaos(unsigned seed) : random_(seed) {}
+
+  void run() {
+    for (int round = 0; round < 200; ++round) {
+      batch();
+      scan(0);
+      look_up();
+      release();
+    }
+    CHECK(wrong_ == 0);
+    CHECK(index_.older_versions() == 0);
+    CHECK(index_.retired_places() == 0);
+    CHECK(used_.size() == model_.size());
+  }
+
+ private:
+  unsigned below(unsigned end) { return static_cast<unsigned>(random_() % end); }
+  std::string random_key() {
+    return key_of(static_cast<int>(below(300 + std::min(300u, static_cast<unsigned>(batch_)))));
+  }
+  int new_place() { return used_.insert(++last_place_), last_place_; }
+
+  void batch() {
+    // The hint alone decides whether readers may be let in, so a small batch can be tried as a large one.
+    auto update = index_.update(++batch_, below(4) == 0 ? 1'000'000 : 10);
+    for (unsigned i = below(60); i > 0; --i) {
+      const std::string key = random_key();
+      if (below(3) == 0) {
+        update.erase(Space::records, key);
+        model_.erase(key);
+      } else {
+        const int place = new_place();
+        update.put(Space::records, key, place);
+        model_[key] = place;
+      }
+    }
+    update.publish();
+  }
+  void move() {
+    if (model_.empty()) return;
+    const auto at = std::next(model_.begin(), below(static_cast<unsigned>(model_.size())));
+    const int to = new_place();
+    REQUIRE(index_.move(Space::records, at->first, at->second, to));
+    moved_[at->second] = to;
+    at->second = to;
+  }
+  void release() {
+    index_.release([this](int place, std::uint64_t) { wrong_ += used_.erase(place) == 1 ? 0 : 1; });
+  }
+  // Where a place went since a scan began is where it may be seen as well.
+  bool same(int seen, int expected) const {
+    for (auto at = moved_.find(expected); seen != expected && at != moved_.end(); at = moved_.find(expected)) {
+      expected = at->second;
+    }
+    return seen == expected;
+  }
+
+  void scan(int depth) {
+    const std::string one = random_key();
+    const std::string two = random_key();
+    Range range{.first = std::min(one, two), .last = std::max(one, two), .reverse = below(2) == 0};
+    if (below(2) == 0) range.first.reset();
+    if (below(2) == 0) range.last.reset();
+    Rows expected;
+    for (const auto& [key, place] : model_) {
+      if ((!range.first || key >= *range.first) && (!range.last || key < *range.last))
+        expected.emplace_back(key, place);
+    }
+    if (range.reverse) std::reverse(expected.begin(), expected.end());
+    std::size_t row = 0;
+    const std::size_t rows = index_.scan(Space::records, range, [&](std::string_view key, int place) {
+      const bool right = row < expected.size() && key == expected[row].first && same(place, expected[row].second);
+      wrong_ += right && used_.contains(place) ? 0 : 1;
+      ++row;
+      disturb(depth);
+      return true;
+    });
+    if (rows != expected.size()) ++wrong_;
+  }
+  void disturb(int depth) {
+    switch (below(80)) {
+      case 0:
+        return batch();
+      case 1:
+        return move();
+      case 2:
+        return index_.release([this](int place, std::uint64_t) { CHECK(used_.erase(place) == 1); });
+      case 3:
+        return depth < 2 ? scan(depth + 1) : void();
+      default:
+        return;
+    }
+  }
+  void look_up() {
+    for (int i = 0; i < 20; ++i) {
+      const std::string key = random_key();
+      const auto at = model_.find(key);
+      CHECK(found(index_, key) == (at == model_.end() ? std::nullopt : std::optional<int>(at->second)));
+    }
+  }
+
+  std::mt19937 random_;
+  VersionedIndex<Tree> index_;
+  std::map<std::string, int> model_;
+  std::map<int, int> moved_;
+  std::set<int> used_;
+  int last_place_ = 0;
+  int wrong_ = 0;
+  std::uint64_t batch_ = 0;
+};
+
+TEST_CASE("random batches, nested scans, moves and releases agree with plain maps") {
+  const unsigned seed = std::random_device{}();
+  INFO("seed " << seed);
+  Chaos(seed).run();
+}
+
+TEST_CASE("what a large batch replaced is forgotten when it is published, and while scans overlap, bit by bit") {
+  VersionedIndex<Tree> index;
+  constexpr int kKeys = 2 * static_cast<int>(VersionedIndex<Tree>::kOperationsPerHold);
+  put_numbers(index, 1, 0, kKeys);
+  put_numbers(index, 2, 0, kKeys);
+  CHECK(index.older_versions() == 0);
+  // A scan runs at every moment, but none of them for long.
+  std::size_t rows = 0;
+  index.scan(Space::records, {.limit = 300}, [&](std::string_view, int) {
+    if (++rows > 1) return true;
+    put_numbers(index, 3, 0, kKeys);
+    CHECK(index.older_versions() == kKeys);
+    return true;
+  });
+  CHECK(index.older_versions() == 0);
 }
 
 TEST_CASE("readers see a large batch whole or not at all, and scans begun in its middle see the store before it") {
