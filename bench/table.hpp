@@ -1,4 +1,5 @@
-// table.hpp -- a table for the terminal, at most 100 columns wide.
+// table.hpp -- a table for the terminal, at most 100 columns wide: long names in the first column give way, figures
+// never.
 #pragma once
 
 #include <string>
