@@ -1,8 +1,7 @@
 // feed_worker.hpp -- one pinned thread with one event loop, and the connections that live on it.
 //
-// Threads:  adopt, pull, drain, deliver and room may be called on any thread; the rest runs on the worker's own, which
-// is
-//           named kv-feed-N and pinned before start() returns.
+// Threads:  adopt, pull, drain, deliver and room may be called on any thread; the rest runs on the worker's own,
+//           which is named kv-feed-N and pinned before start() returns.
 // Lifetime: options and sink outlive the worker. join() before destruction.
 #pragma once
 

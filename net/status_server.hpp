@@ -1,8 +1,7 @@
 // status_server.hpp -- the pages for people and monitoring: /status, /metrics and /healthz over HTTP/1.1.
 //
 // Threads:  its own few, so that a slow page never touches the feed; the functions of StatusPages are called on them,
-// at
-//           any time between start() and stop(), several at once.
+//           at any time between start() and stop(), several at once.
 // Lifetime: what the functions refer to outlives stop().
 #pragma once
 

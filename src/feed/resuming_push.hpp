@@ -2,8 +2,7 @@
 //
 // Threads: one, and a reader's (answers.hpp).
 // Errors:  a broken connection or a server that is away is no error but tried again, until nothing has become durable
-// for
-//          `patience`; a refusal that trying again cannot mend is one.
+//          for `patience`; a refusal that trying again cannot mend is one.
 #pragma once
 
 #include <chrono>

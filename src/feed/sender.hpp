@@ -2,8 +2,7 @@
 //
 // Threads: one.
 // Errors:  a failed send or receive is io_error; what was sent until then is in the report. An interrupt is no error:
-// the
-//          functions return early and `interrupted()` says so.
+//          the functions return early and `interrupted()` says so.
 #pragma once
 
 #include <chrono>
