@@ -67,7 +67,7 @@ Result<std::unique_ptr<Store>> open_in_directory(const Engine& engine, const Sto
   auto acked = context.fresh ? Result<std::optional<Acked>>() : read_acked(*context.posix, context.dir);
   KV_TRY(acked);
   auto store = engine.open(context);
-  KV_TRY(store);
+  if (!store) return fail(std::move(store).error(), "open store {} in {}", engine.name, context.dir.native());
   if (*acked) KV_TRY(check_acknowledged(**store, **acked, context));
   std::optional<AckedFile> file;
   if (!options.read_only) {
