@@ -11,9 +11,11 @@ namespace {
 
 using Cutter = std::variant<LineCutter, VarintCutter>;
 
+/// A control line may be longer than a message; take_data() holds messages to their own limit.
 Cutter make_cutter(const FeedOptions& options) {
-  return options.framing == Framing::varint ? Cutter(std::in_place_type<VarintCutter>, options.line_bytes_max)
-                                            : Cutter(std::in_place_type<LineCutter>, options.line_bytes_max);
+  const std::size_t bytes_max = std::max(options.line_bytes_max, kControlLineBytesMax);
+  return options.framing == Framing::varint ? Cutter(std::in_place_type<VarintCutter>, bytes_max)
+                                            : Cutter(std::in_place_type<LineCutter>, bytes_max);
 }
 
 std::uint64_t wall_clock_ns() {
@@ -155,6 +157,7 @@ bool FeedSession::long_line(const LongMessage& message, std::uint64_t offset) {
 }
 
 bool FeedSession::take_data(std::string_view message, std::uint64_t offset) {
+  if (message.size() > options_.line_bytes_max) return long_line(whole_long_message(message), offset);
   greeted_ = true;
   const std::string& stop = stop_line();
   if (!stop.empty() && without_cr(message) == stop) {

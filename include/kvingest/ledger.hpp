@@ -71,7 +71,7 @@ struct RejectRecord {
   std::string bytes;           ///< The message as it came; of a too long one the first 64 KiB.
 
   [[nodiscard]] std::string encode() const;
-  [[nodiscard]] static Result<RejectRecord> decode(std::string_view bytes);
+  [[nodiscard]] static Result<RejectRecord> decode(std::string_view encoded);
 };
 
 [[nodiscard]] std::string source_key(std::string_view name);
