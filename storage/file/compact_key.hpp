@@ -43,6 +43,10 @@ class CompactKey {
   CompactKey& operator=(const CompactKey& other) { return *this = CompactKey(other); }
   ~CompactKey() { release(); }
 
+  /// What a key of so many bytes takes on the heap.
+  [[nodiscard]] static constexpr std::size_t heap_bytes(std::size_t key_bytes) noexcept {
+    return key_bytes > kInlineBytes ? key_bytes : 0;
+  }
   [[nodiscard]] std::string_view view() const noexcept { return {size_ > kInlineBytes ? heap() : bytes_, size_}; }
   operator std::string_view() const noexcept { return view(); }  // NOLINT(google-explicit-constructor): it is a key
 

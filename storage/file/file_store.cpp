@@ -1,72 +1,25 @@
 #include "storage/file/file_store.hpp"
 
-#include <array>
-#include <cerrno>
-#include <random>
 #include <utility>
 
-#include "base/quantity.hpp"
-#include "storage/engine_rows.hpp"
+#include "base/check.hpp"
 #include "storage/file/backup.hpp"
 #include "storage/file/record_reader.hpp"
 
 namespace kvingest::slots {
-namespace {
 
-constexpr std::string_view kSlotOption = "slot";
-
-Result<std::uint32_t> slot_bytes_of(const EngineOptions& options) {
-  const auto given = options.find(kSlotOption);
-  if (given == options.end()) return kSlotBytesMin;
-  const auto bytes = parse_size(given->second);
-  KV_TRY(bytes);
-  if (*bytes < kSlotBytesMin || *bytes > kSlotBytesMax || (*bytes & (*bytes - 1)) != 0) {
-    return fail(Code::invalid_argument, "slot={}: a power of two from {} to {} is needed", given->second, kSlotBytesMin,
-                kSlotBytesMax);
-  }
-  return static_cast<std::uint32_t>(*bytes);
-}
-
-Result<void> create(const EngineContext& context, const std::filesystem::path& path) {
-  const auto slot_bytes = slot_bytes_of(context.options);
-  KV_TRY(slot_bytes);
-  std::random_device random;
-  const std::uint64_t seed = std::uint64_t{random()} << 32 | random();
-  return create_slots(*context.posix, path, {.geometry = {*slot_bytes, seed}, .generation = 1});
-}
-
-}  // namespace
-
-Result<std::unique_ptr<Store>> FileStore::open(EngineContext context) {
-  const std::filesystem::path path = context.dir / kFileName;
-  if (context.fresh && !context.read_only) KV_TRY(create(context, path));
-  auto file = SlotFile::open(*context.posix, path, context.read_only ? O_RDONLY : O_RDWR);
-  if (!file && file.error().sys_errno == ENOENT) return fail(Code::corrupt, "{} is missing", path.native());
-  KV_TRY(file);
-  auto recovered = recover(*file);
-  KV_TRY(recovered);
-  const auto slot_bytes = slot_bytes_of(context.options);
-  KV_TRY(slot_bytes);
-  const std::uint32_t actual = recovered->header.geometry.slot_bytes;
-  if (context.options.contains(kSlotOption) && *slot_bytes != actual) {
-    context.notice(fmt::format("{}: slot={} is only for new stores; this one has slots of {} bytes", path.native(),
-                               *slot_bytes, actual));
-  }
-  if (!recovered->remark.empty()) context.notice(recovered->remark);
-  if (!recovered->torn_tail.empty()) context.notice(recovered->torn_tail);
-  return std::make_unique<FileStore>(std::move(context), *std::move(file), *std::move(recovered));
-}
-
-FileStore::FileStore(EngineContext context, SlotFile file, Recovered recovered)
-    : posix_(*context.posix),
-      read_only_(context.read_only),
+FileStore::FileStore(const Posix& posix, bool read_only, SlotFile file, Recovered recovered)
+    : posix_(posix),
+      read_only_(read_only),
       geometry_(recovered.header.geometry),
       torn_tail_(recovered.torn_tail.empty() ? recovered.remark : recovered.torn_tail),
       file_(std::move(file)),
       index_(std::move(recovered.records)),
       writer_(file_, recovered),
       last_batch_(recovered.last_batch) {
-  index_.meta() = std::move(recovered.meta);
+  for (auto entry = recovered.meta.first(); entry.valid(); entry.next()) {
+    index_.meta().put(entry.key(), entry.place());
+  }
   if (recovered.last_batch > 0) index_.update(recovered.last_batch, 0).publish();
   show();
 }
@@ -275,6 +228,7 @@ void FileStore::show() {
   shown_ = {.batch = writer_.committed(),
             .synced = writer_.synced(),
             .live = live(),
+            .index_bytes = index_.records().memory_bytes() + index_.meta().memory_bytes(),
             .waiting_slots = writer_.space().waiting_slots() + index_.retired_places(),
             .free_slots = writer_.space().free_slots(),
             .end = writer_.space().end(),
@@ -291,7 +245,7 @@ void FileStore::stats(StatVisitor visit) const {
   const Shown now = shown();
   const std::uint64_t slot_bytes = geometry_.slot_bytes;
   visit("records", index_.size(Space::records));
-  visit("meta_records", index_.size(Space::meta));
+  visit("meta_entries", index_.size(Space::meta));
   visit("slot_bytes", slot_bytes);
   visit("live_slots", now.live.slots);
   visit("waiting_slots", now.waiting_slots);
@@ -299,6 +253,7 @@ void FileStore::stats(StatVisitor visit) const {
   visit("live_bytes", now.live.slots * slot_bytes);
   visit("dead_bytes", (now.end - now.live.slots) * slot_bytes);
   visit("file_bytes", geometry_.offset(now.end));
+  visit("index_bytes", now.index_bytes);
   visit("older_versions", index_.older_versions());
   visit("last_batch", now.batch);
   visit("synced_batch", now.synced);
@@ -307,28 +262,3 @@ void FileStore::stats(StatVisitor visit) const {
 }
 
 }  // namespace kvingest::slots
-
-namespace kvingest {
-namespace {
-
-constexpr std::array kOptions = {
-    EngineOption{
-        .name = "slot",
-        .fallback = "64",
-        .meaning = "bytes of a slot in a new store, a power of two from 64 to 4096; a record takes one or more"},
-};
-
-}  // namespace
-
-constinit const Engine kFileEngine{
-    .name = "file",
-    .summary = "one seek and one write per record, into slots of one file: the honest baseline that is still safe",
-    .persistent = true,
-    .shared_readers = false,
-    .format_version = slots::kFormatVersion,
-    .options = kOptions,
-    .missing = {},
-    .open = slots::FileStore::open,
-};
-
-}  // namespace kvingest

@@ -10,12 +10,12 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 
-#include "kvingest/engine.hpp"
+#include "base/posix.hpp"
 #include "kvingest/store.hpp"
 #include "storage/file/live_map.hpp"
 #include "storage/file/slot_writer.hpp"
@@ -25,9 +25,8 @@ namespace kvingest::slots {
 
 class FileStore final : public Store {
  public:
-  static Result<std::unique_ptr<Store>> open(EngineContext context);
-
-  FileStore(EngineContext context, SlotFile file, Recovered recovered);
+  /// Shows what recover() found in `file`. `posix` outlives the store.
+  FileStore(const Posix& posix, bool read_only, SlotFile file, Recovered recovered);
   ~FileStore() override;
 
   [[nodiscard]] Capabilities capabilities() const noexcept override { return {}; }
@@ -52,6 +51,7 @@ class FileStore final : public Store {
     std::uint64_t batch = 0;
     std::uint64_t synced = 0;
     LiveSum live;
+    std::uint64_t index_bytes = 0;
     std::uint64_t waiting_slots = 0;
     std::uint64_t free_slots = 0;
     std::uint64_t end = 0;

@@ -36,7 +36,10 @@ Result<void> SlotFile::clear(std::uint64_t offset, std::uint64_t bytes) const {
   static constexpr std::array<char, 64 * 1024> kZeros{};
   while (bytes > 0) {
     const std::size_t part = std::min<std::uint64_t>(bytes, kZeros.size());
-    KV_TRY(file_.write_at({kZeros.data(), part}, offset));
+    if (auto written = file_.write_at({kZeros.data(), part}, offset); !written) {
+      // A hole that compact() made needs a block to hold zeros; where the disk is full it can stay a hole.
+      if (written.error().code != Code::no_space || !punch(offset, part)) return written;
+    }
     offset += part;
     bytes -= part;
   }
@@ -67,7 +70,8 @@ Result<void> SlotFile::punch(std::uint64_t offset, std::uint64_t bytes) const {
   do {
     done = posix_->fallocate(file_.fd(), kMode, static_cast<off_t>(offset), static_cast<off_t>(bytes));
   } while (done != 0 && errno == EINTR);
-  if (done == 0 || errno == EOPNOTSUPP || errno == ENOSYS) return {};
+  if (done == 0) return {};
+  if (errno == EOPNOTSUPP || errno == ENOSYS) return fail(Code::unsupported, "{} cannot have holes", path().native());
   return fail(errno, "fallocate (punch hole) {} at {}", path().native(), offset);
 }
 

@@ -32,7 +32,7 @@ class SlotFile {
   /// Reads up to `bytes`, less where the file ends.
   Result<std::size_t> read_up_to(char* to, std::size_t bytes, std::uint64_t offset) const;
   Result<void> write_header(std::uint64_t copy, const CommitHeader& header) const;
-  /// Makes a hole: the blocks are given back where the file system can do that.
+  /// Makes a hole of zeros: its blocks are given back. Fails with: unsupported (by the file system), io_error.
   Result<void> punch(std::uint64_t offset, std::uint64_t bytes) const;
   Result<void> truncate(std::uint64_t bytes) const { return file_.truncate(bytes); }
   Result<void> sync() const { return file_.sync_data(); }

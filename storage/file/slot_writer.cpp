@@ -172,7 +172,9 @@ Result<void> SlotWriter::trim() {
     }
     const std::uint64_t begin = (geometry.offset(extent.first) + kPageBytes - 1) / kPageBytes * kPageBytes;
     const std::uint64_t end = geometry.offset(extent.end()) / kPageBytes * kPageBytes;
-    if (begin < end) KV_TRY(file_.punch(begin, end - begin));
+    if (begin >= end) continue;
+    auto punched = file_.punch(begin, end - begin);
+    if (!punched && punched.error().code != Code::unsupported) return punched;
   }
   return file_.truncate(geometry.offset(space_.end()));
 }

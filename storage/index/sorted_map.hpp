@@ -12,7 +12,7 @@
 
 namespace kvingest {
 
-/// `Map` orders std::string keys with a transparent std::less<>.
+/// `Map` orders keys that are made from a std::string_view and convert to one, with a transparent comparison.
 template <class Map>
 class SortedMap {
  public:
@@ -31,6 +31,10 @@ class SortedMap {
     const Map* map_;
     typename Map::const_iterator at_;
   };
+
+  SortedMap() = default;
+  /// An empty map with an allocator of its own.
+  explicit SortedMap(Map map) : map_(std::move(map)) {}
 
   [[nodiscard]] std::size_t size() const { return map_.size(); }
   [[nodiscard]] std::optional<Place> find(std::string_view key) const {

@@ -267,7 +267,7 @@ TEST_CASE("file: the slot size is chosen for new stores only") {
   CHECK(stat_of(*dir.open(), "slot_bytes") == 256);
   CHECK(value_of(*dir.open(true, {{"slot", "64"}}), "k") == "v");
   REQUIRE(dir.notices().size() == 1);
-  CHECK(dir.notices()[0].find("slots of 256 bytes") != std::string::npos);
+  CHECK(dir.notices()[0].find("have 256 bytes") != std::string::npos);
   for (const char* bad : {"63", "100", "8192", "x"}) {
     FileDir other;
     const auto opened = other.try_open(true, {{"slot", bad}});
