@@ -213,7 +213,7 @@ TEST_CASE("columns of a csv feed make keys, and kvq finds a record by its key") 
   CHECK(run({program("kvq"), "get", "BBB/2020-01-03", "--dir", service.dir().native()}).exit.code == 1);
 }
 
-TEST_CASE("--messages ends the run by itself, with exactly that many") {
+TEST_CASE("a run ends by itself after --messages, with exactly that many") {
   TempDir temp;
   Process limited({program("kvingest"), "--store", "map", "--listen", "127.0.0.1:0", "--messages", "500", "--json",
                    "--drain-timeout", "100ms", "--port-file", (temp / "ports").native()});

@@ -211,13 +211,13 @@ void DiskModel::lose(std::uint64_t seed, std::size_t sector_bytes) {
   forget();
 }
 
-void DiskModel::lose(const std::function<bool(std::size_t)>& kept) {
+void DiskModel::lose(const std::function<bool(std::string_view)>& kept) {
   undo_changes();
-  for (std::size_t i = 0; i < changes_.size(); ++i) {
-    if (!kept(i)) continue;
-    const Change& change = changes_[i];
-    write_at(files_.at(change.file), change.offset, change.after);
-    resize(files_.at(change.file), std::max(size_of(files_.at(change.file)), change.size_after));
+  for (const Change& change : changes_) {
+    if (!kept(change.after)) continue;
+    const int fd = files_.at(change.file);
+    write_at(fd, change.offset, change.after);
+    resize(fd, std::max(size_of(fd), change.size_after));
   }
   forget();
 }

@@ -51,15 +51,12 @@ class DiskModel {
   /// The changes that a power failure may take back now.
   [[nodiscard]] std::size_t unsynced() const noexcept { return changes_.size() + names_.size(); }
 
-  /// Those of them that are of bytes.
-  [[nodiscard]] std::size_t unsynced_changes() const noexcept { return changes_.size(); }
-
   /// The power fails: of the changes of names a random prefix is kept, of those of bytes, for each sector, a random
   /// number of the first ones. Call it when nobody has the files open any more.
   void lose(std::uint64_t seed, std::size_t sector_bytes = 512);
-  /// The power fails, and of the changes of bytes, counted from 0 in their order, exactly those are kept for which
-  /// `kept` says so; all names are kept.
-  void lose(const std::function<bool(std::size_t index)>& kept);
+  /// The power fails, and of the changes of bytes exactly those are kept for which `kept` says so, given the bytes that
+  /// were written; all names are kept.
+  void lose(const std::function<bool(std::string_view written)>& kept);
 
  private:
   using FileKey = std::pair<dev_t, ino_t>;

@@ -133,7 +133,7 @@ TEST_CASE("a power failure takes back what was not synced, and nothing else") {
     REQUIRE(fault.table().rename((dir / "old").c_str(), (dir / "moved").c_str()) == 0);
     CHECK(disk.unsynced() == 5);
   }
-  disk.lose([](std::size_t) { return false; });
+  disk.lose([](std::string_view) { return false; });
   CHECK(file_text(dir / "moved") == "synced" + old_text.substr(6));
 
   write_text(dir / "old", "replaced");
