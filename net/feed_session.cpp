@@ -1,6 +1,8 @@
 #include "net/feed_session.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 #include "base/check.hpp"
 #include "net/feed_worker.hpp"
@@ -40,6 +42,9 @@ FeedSession::FeedSession(FeedWorker& worker, std::string peer, std::uint64_t con
       cutter_(make_cutter(options_)),
       parser_(*options_.plan),
       uses_time_(uses_time(*options_.plan)),
+      strip_cr_(options_.framing == Framing::newline && !options_.plan->keep_cr()),
+      plain_bytes_max_(options_.line_bytes_max),
+      stop_bytes_(stop_line().empty() ? std::numeric_limits<std::size_t>::max() / 2 : stop_line().size()),
       recognized_(role == FeedRole::pulled || !options_.control_lines || options_.framing != Framing::newline) {}
 
 void FeedSession::take(std::string_view bytes) {
@@ -57,7 +62,9 @@ void FeedSession::take(std::string_view bytes) {
 
 void FeedSession::cut(std::string_view bytes) {
   if (!recognized_ && !check_first_bytes(bytes)) return;
+  plain_ = options_.plan->whole_line_by_seq() && !options_.take_leave && line_ >= known_lines_;
   const std::size_t used = std::visit([&](auto& cutter) { return cutter.cut(bytes, *this); }, cutter_);
+  count_plain_lines();
   if (!ended() && used < bytes.size()) held_.assign(bytes.substr(used));
   if (std::visit([](const auto& cutter) { return cutter.broken(); }, cutter_) && !ended()) {
     turn_away("bad_frame", "a length that is no varint of at most 64 bits");
@@ -134,7 +141,18 @@ void FeedSession::lose_peer() {
   output_.clear();
 }
 
-bool FeedSession::line(std::string_view message, std::uint64_t offset) {
+/// What the fast path put into the batch gets its numbers: before any other message is looked at, and after the last.
+void FeedSession::count_plain_lines() {
+  if (plain_lines_ == 0) return;
+  greeted_ = true;
+  line_ += plain_lines_;
+  parcel_->last_line = line_;
+  parcel_->tally.received += plain_lines_;
+  parcel_->tally.stored += std::exchange(plain_lines_, 0);
+}
+
+bool FeedSession::take_line(std::string_view message, std::uint64_t offset) {
+  count_plain_lines();
   if (!message.empty() && message.front() == '!' && options_.control_lines) {
     const LineKind kind = classify_line(message);
     if (kind == LineKind::control) {
@@ -147,6 +165,7 @@ bool FeedSession::line(std::string_view message, std::uint64_t offset) {
 }
 
 bool FeedSession::long_line(const LongMessage& message, std::uint64_t offset) {
+  count_plain_lines();
   greeted_ = true;
   if (!count_message()) return false;
   if (line_ > known_lines_) {
@@ -243,6 +262,7 @@ Parcel& FeedSession::parcel() {
 
 void FeedSession::hand_over() {
   if (!parcel_) return;
+  count_plain_lines();
   if (parcel_->bytes > 0 || parcel_->tally.received > 0) {
     worker_.sink().count_received(parcel_->tally.received, std::exchange(parcel_->bytes, 0));
   }

@@ -72,7 +72,14 @@ class FeedSession {
   std::optional<std::chrono::steady_clock::time_point> acknowledge(std::chrono::steady_clock::time_point now);
 
   // The sink of the cutters.
-  bool line(std::string_view message, std::uint64_t offset);
+  bool line(std::string_view message, std::uint64_t offset) {
+    if (is_plain(message)) [[likely]] {
+      parcel_->batch.put_next(strip_cr_ ? without_cr(message) : message);
+      ++plain_lines_;
+      return true;
+    }
+    return take_line(message, offset);
+  }
   bool long_line(const LongMessage& message, std::uint64_t offset);
 
  private:
@@ -84,6 +91,13 @@ class FeedSession {
 
   [[nodiscard]] bool cutting() const noexcept { return !ended() && !waits_for_welcome(); }
   void cut(std::string_view bytes);
+  /// The fast path: a message of two bytes or more that is stored as it stands, under its number.
+  [[nodiscard]] bool is_plain(std::string_view message) const noexcept {
+    return plain_ && message.size() > 1 && message.size() <= plain_bytes_max_ && message.front() != '!' &&
+           message.size() - stop_bytes_ > 1;
+  }
+  void count_plain_lines();
+  bool take_line(std::string_view message, std::uint64_t offset);
   bool check_first_bytes(std::string_view& bytes);
   bool take_data(std::string_view message, std::uint64_t offset);
   void take_record(std::string_view message, std::uint64_t offset);
@@ -115,6 +129,12 @@ class FeedSession {
   const bool uses_time_;
   std::uint64_t now_ns_ = 0;        // Arrival time of the bytes in hand, where a template asks for it.
   std::unique_ptr<Parcel> parcel_;  // Being filled; null between turns.
+
+  bool plain_ = false;  // Whole lines are values, numbers are keys, and none of them is known already.
+  const bool strip_cr_;
+  const std::size_t plain_bytes_max_;
+  const std::size_t stop_bytes_;   // Of the stop line; where there is none, a number that no message's length is near.
+  std::uint64_t plain_lines_ = 0;  // Put into the batch and not yet counted.
 
   bool recognized_;       // The first bytes are those of a feed.
   bool greeted_ = false;  // A message or control line has come: too late for a hello.

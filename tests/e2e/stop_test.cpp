@@ -55,18 +55,20 @@ TEST_CASE("a peer that never closes holds a stop back only for --drain-timeout")
 TEST_CASE("SIGTERM under fire: what the ledger says is what the store holds") {
   Service service({.store = "mmap"});
   std::atomic<bool> done{false};
+  std::string answer;
+  TcpClient peer = service.connect();
   std::thread sender([&] {
-    TcpClient peer = service.connect();
     const std::string block = numbered_lines(500);
-    while (!done && peer.send_some(block, 10ms) > 0) {
-    }
+    while (!done) static_cast<void>(peer.send_some(block, 10ms));
     peer.finish_sending();
-    CHECK(peer.read_to_end() == "");
+    answer = peer.read_to_end();
   });
-  REQUIRE(eventually([&] { return service.sync("x\n").number("seq") > 10'000; }));
+  const bool under_way = eventually([&] { return service.sync("x\n").number("seq") > 10'000; });
+  done = true;  // What was sent until here is on its way when the signal comes.
   const Json ledger = service.stop();
-  done = true;
   sender.join();
+  REQUIRE(under_way);
+  CHECK(answer.empty());
   check_balance(ledger);
   CHECK(ledger["stored"].number() == count_records(service.dir()));
   CHECK(ledger["on_disk"].number() == ledger["stored"].number());
