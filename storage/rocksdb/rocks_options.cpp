@@ -129,9 +129,7 @@ void set_promises(rocksdb::Options& options) {
   options.paranoid_checks = true;                                              // A failed write stops later ones.
   options.unordered_write = false;                                             // A snapshot must not change.
   options.allow_mmap_writes = false;                                           // The log could not be synced.
-  options.max_log_file_size = 4 * kMiB;                                        // Its own LOG: at most 16 MiB.
-  options.keep_log_file_num = 4;
-  options.wal_dir.clear();  // All of it is in the store's directory.
+  options.wal_dir.clear();                                                     // All of it is in the store's directory.
   options.db_log_dir.clear();
   options.db_paths.clear();
 }

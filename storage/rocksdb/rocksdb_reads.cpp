@@ -17,6 +17,7 @@ constexpr std::size_t kMultiGetMax = 1024;  // Values pinned at a time.
 }  // namespace
 
 Result<bool> RocksdbStore::get(Space space, std::string_view key, ValueVisitor visit) const {
+  const std::shared_lock lock(in_use_);
   KV_TRY(check_open());
   if (key.size() > kKeyBytesMax) return false;
   const SpaceKey at(space, key);
@@ -29,6 +30,7 @@ Result<bool> RocksdbStore::get(Space space, std::string_view key, ValueVisitor v
 }
 
 Result<std::size_t> RocksdbStore::multi_get(std::span<const std::string_view> keys, IndexedValueVisitor visit) const {
+  const std::shared_lock lock(in_use_);
   KV_TRY(check_open());
   rocksdb::ReadOptions options = read_options_;
   const bool in_parts = keys.size() > kMultiGetMax;  // Then a snapshot makes them one view.
@@ -69,6 +71,7 @@ Result<void> RocksdbStore::multi_get_part(const rocksdb::ReadOptions& options, s
 }
 
 Result<std::size_t> RocksdbStore::scan(Space space, const Range& range, EntryVisitor visit) const {
+  const std::shared_lock lock(in_use_);
   KV_TRY(check_open());
   if (range.limit == 0) return 0;
   const char byte = byte_of(space);
@@ -102,6 +105,7 @@ Result<std::uint64_t> RocksdbStore::count() const {
 
 void RocksdbStore::stats(StatVisitor visit) const {
   using Properties = rocksdb::DB::Properties;
+  const std::shared_lock lock(in_use_);
   if (db_ == nullptr) return;
   const std::pair<std::string_view, const std::string*> properties[] = {
       {"records_estimated", &Properties::kEstimateNumKeys},
@@ -125,11 +129,13 @@ void RocksdbStore::stats(StatVisitor visit) const {
   visit("write_slowdowns", counters.slowdowns);
   visit("write_stops", counters.stops);
   visit("busy_writes", busy_writes_.load(std::memory_order_relaxed));
+  visit("opened_anew", opened_anew_.load(std::memory_order_relaxed));
   visit("background_errors", counters.errors);
   visit("background_recoveries", counters.recoveries);
 }
 
 Result<VerifyReport> RocksdbStore::verify() const {
+  const std::shared_lock lock(in_use_);
   KV_TRY(check_open());
   rocksdb::ReadOptions options = read_options_;
   options.fill_cache = false;

@@ -4,9 +4,12 @@
 #include <rocksdb/utilities/checkpoint.h>
 
 #include <array>
+#include <mutex>
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/posix.hpp"
+#include "storage/rocksdb/info_log.hpp"
 #include "storage/rocksdb/rocks_error.hpp"
 #include "storage/rocksdb/rocks_options.hpp"
 
@@ -23,7 +26,7 @@ constexpr std::size_t kBatchKeptBytes = 16 << 20;  // A larger batch gives its m
 }  // namespace
 
 RocksdbStore::RocksdbStore(const EngineContext& context)
-    : dir_(context.dir), path_((dir_ / kDatabaseName).native()), read_only_(context.read_only) {}
+    : dir_(context.dir), path_((dir_ / kDatabaseName).native()), read_only_(context.read_only), posix_(context.posix) {}
 
 Result<void> RocksdbStore::open(const EngineOptions& options, bool fresh) {
   std::error_code error;
@@ -34,17 +37,34 @@ Result<void> RocksdbStore::open(const EngineOptions& options, bool fresh) {
   }
   auto settings = make_options(options);
   KV_TRY(settings);
-  settings->create_if_missing = fresh && !read_only_;
+  settings_ = std::move(*settings);
+  settings_.create_if_missing = fresh && !read_only_;
+  settings_.listeners.push_back(write_state_);
+  if (!read_only_) {
+    std::filesystem::create_directories(path_, error);  // Where it cannot be made, RocksDB says so.
+    settings_.info_log = std::make_shared<InfoLog>(*posix_, path_);
+  }
+  if (const Status opened = open_database(read_only_); !opened.ok()) return failure(opened, "open {}", path_);
+  return read_last_batch();
+}
+
+Status RocksdbStore::open_database(bool read_only) {
   // Files that nobody needs any more are removed in the background, not by the end of a scan. A database opened for
   // reading has no background.
-  settings->avoid_unnecessary_blocking_io = !read_only_;
-  settings->listeners.push_back(write_state_);
+  settings_.avoid_unnecessary_blocking_io = !read_only;
   rocksdb::DB* db = nullptr;
-  const Status opened =
-      read_only_ ? rocksdb::DB::OpenForReadOnly(*settings, path_, &db) : rocksdb::DB::Open(*settings, path_, &db);
+  Status opened =
+      read_only ? rocksdb::DB::OpenForReadOnly(settings_, path_, &db) : rocksdb::DB::Open(settings_, path_, &db);
   db_.reset(db);
-  if (!opened.ok()) return failure(opened, "open {}", path_);
-  return read_last_batch();
+  return opened;
+}
+
+// Always ends with the database gone: a process that ends with it after an I/O error is aborted by RocksDB.
+Status RocksdbStore::close_database() {
+  rocksdb::CancelAllBackgroundWork(db_.get(), true);
+  Status closed = db_->Close();
+  db_.reset();
+  return closed;
 }
 
 Result<void> RocksdbStore::read_last_batch() {
@@ -115,6 +135,7 @@ Status RocksdbStore::encode_entry(const BatchEntry& entry) {
 
 Result<void> RocksdbStore::write(const WriteBatch& batch, Durability durability) {
   KV_TRY(check_writable());
+  if (log_torn_) KV_TRY(open_anew(batch.bytes().size()));
   Status status = encode(batch);
   if (status.ok()) {
     rocksdb::WriteOptions options;
@@ -145,7 +166,9 @@ Status RocksdbStore::write_while_stalled(rocksdb::WriteOptions options) {
 Result<void> RocksdbStore::write_failed(const Status& status) {
   Error error = to_error(status, fmt::format("write to {}", path_));
   switch (error.code) {
-    case Code::no_space:  // The log record is cut short; RocksDB goes on by itself when space is back.
+    case Code::no_space:
+      log_torn_ = true;
+      return tl::unexpected<Error>(std::move(error));
     case Code::busy:
     case Code::invalid_argument:
       return tl::unexpected<Error>(std::move(error));
@@ -154,12 +177,61 @@ Result<void> RocksdbStore::write_failed(const Status& status) {
   }
 }
 
+// Opening writes what the log holds into a table file.
+bool RocksdbStore::has_room(std::uint64_t batch_bytes) const {
+  constexpr std::uint64_t kOwnBytes = std::uint64_t{2} << 20;  // Manifest, options, the beginning of a log.
+  std::uint64_t in_memtables = 0;
+  db_->GetIntProperty(rocksdb::DB::Properties::kCurSizeAllMemTables, &in_memtables);
+  std::error_code error;
+  const auto space = std::filesystem::space(dir_, error);
+  return !error && space.available >= in_memtables + 2 * batch_bytes + kOwnBytes;
+}
+
+Result<void> RocksdbStore::open_anew(std::uint64_t batch_bytes) {
+  const auto full = [&] {
+    return fail(Code::no_space, "write to {}: nothing was written; free space on its file system", path_);
+  };
+  if (!has_room(batch_bytes)) return full();
+  const std::unique_lock lock(in_use_);
+  static_cast<void>(close_database());  // Its complaint is the one that was answered already.
+  write_state_->reset();
+  Status opened = open_database(false);
+  const bool still_full = !opened.ok() && is_no_space(opened);
+  if (still_full) opened = open_database(true);  // At least reads go on.
+  if (!opened.ok()) return latch(to_error(opened, fmt::format("open {} again after a full disk", path_)));
+  if (still_full) return full();
+  const std::uint64_t answered = last_batch();
+  KV_TRY(read_last_batch());
+  if (last_batch() != answered)
+    return latch({Code::failed, 0, fmt::format("{}: is at batch {}, not {}", path_, last_batch(), answered)});
+  log_torn_ = false;
+  unsynced_ = false;  // Opening has put all of it into a table file.
+  opened_anew_.fetch_add(1, std::memory_order_relaxed);
+  return {};
+}
+
+// What SyncWAL() does, without the log that must not be used: what it holds was handed to the kernel by each write().
+Result<void> RocksdbStore::sync_log_files() const {
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(path_, error), end; !error && at != end; at.increment(error)) {
+    if (at->path().extension() != ".log") continue;
+    auto file = File::open(*posix_, at->path(), O_RDONLY);
+    KV_TRY(file);
+    KV_TRY(file->sync_data());
+  }
+  if (error) return fail(error.value(), "list {}", path_);
+  return sync_directory(*posix_, path_);
+}
+
 Result<void> RocksdbStore::sync() {
   if (read_only_) return {};
   KV_TRY(check_writable());
   if (!unsynced_) return {};
-  const Status synced = db_->SyncWAL();
-  if (!synced.ok()) return latch(to_error(synced, fmt::format("sync {}", path_)));
+  if (log_torn_) {
+    if (auto synced = sync_log_files(); !synced) return latch(std::move(synced).error());
+  } else if (const Status synced = db_->SyncWAL(); !synced.ok()) {
+    return latch(to_error(synced, fmt::format("sync {}", path_)));
+  }
   unsynced_ = false;
   return {};
 }
@@ -174,6 +246,7 @@ Result<void> RocksdbStore::compact() {
 }
 
 Result<void> RocksdbStore::backup(const std::filesystem::path& to) const {
+  const std::shared_lock lock(in_use_);
   KV_TRY(check_open());
   std::error_code error;
   std::filesystem::create_directories(to, error);
@@ -189,10 +262,10 @@ Result<void> RocksdbStore::backup(const std::filesystem::path& to) const {
 Result<void> RocksdbStore::close() {
   if (db_ == nullptr) return {};
   Result<void> closed = sync();
-  rocksdb::CancelAllBackgroundWork(db_.get(), true);
-  const Status status = db_->Close();
-  db_.reset();  // Always: a process that ends with the database alive after an I/O error is aborted by RocksDB.
-  if (closed && !status.ok()) closed = failure(status, "close {}", path_);
+  const std::unique_lock lock(in_use_);
+  const Status status = close_database();
+  // After a full disk it complains once more; that was answered, and what was acknowledged is on disk.
+  if (closed && !status.ok() && !log_torn_) closed = failure(status, "close {}", path_);
   return closed;
 }
 

@@ -10,6 +10,10 @@
 // Stalls: writes that RocksDB slows down are slowed down here, which is back-pressure. Where it stops them, write()
 // waits a moment and returns `busy`, so that a service stays able to say what it waits for.
 //
+// Full disk: a log record that was cut short is not the end of it for RocksDB: it recovers by itself, and where its
+// memtable is empty goes on with the same log, which then fails for good (or trips an assertion in Debian's build). So
+// the database is opened anew, in place, when there is space; until then reads go on.
+//
 // Threads and errors: as kvingest/store.hpp says.
 #pragma once
 
@@ -20,6 +24,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <shared_mutex>
 #include <string>
 #include <string_view>
 
@@ -52,6 +57,11 @@ class RocksdbStore final : public Store {
   Result<void> close() override;
 
  private:
+  rocksdb::Status open_database(bool read_only);
+  rocksdb::Status close_database();
+  Result<void> open_anew(std::uint64_t batch_bytes);
+  [[nodiscard]] bool has_room(std::uint64_t batch_bytes) const;
+  Result<void> sync_log_files() const;
   Result<void> check_open() const;
   Result<void> check_writable() const;
   Result<void> read_last_batch();
@@ -67,13 +77,18 @@ class RocksdbStore final : public Store {
   const std::string path_;
   const bool read_only_;
   const std::shared_ptr<WriteState> write_state_ = std::make_shared<WriteState>();
-  std::unique_ptr<rocksdb::DB> db_;  // Null when closed.
+  const Posix* const posix_;
+  rocksdb::Options settings_;
+  mutable std::shared_mutex in_use_;  // Shared by reads; the writer's alone while the database is exchanged or closed.
+  std::unique_ptr<rocksdb::DB> db_;   // Null when closed. Guarded by in_use_, which the writer needs only to change it.
   const rocksdb::ReadOptions read_options_;
   rocksdb::WriteBatch encoded_;  // Kept for its memory.
   std::atomic<std::uint64_t> last_batch_ = 0;
   std::atomic<std::uint64_t> busy_writes_ = 0;
+  std::atomic<std::uint64_t> opened_anew_ = 0;
   std::optional<Error> failure_;  // Latched. The writer's, like unsynced_.
   bool unsynced_ = false;         // The log holds batches that were not synced.
+  bool log_torn_ = false;         // A record was cut short by a full disk: this database must not use its log again.
 };
 
 // The first byte of every key. Records come last, so that keys in order are appended to the whole.

@@ -27,6 +27,12 @@ void WriteState::OnErrorRecoveryEnd(const rocksdb::BackgroundErrorRecoveryInfo& 
   changed_.notify_all();
 }
 
+void WriteState::reset() {
+  const std::scoped_lock lock(mutex_);
+  stopped_ = false;
+  out_of_space_ = false;
+}
+
 bool WriteState::wait_while_stopped(std::chrono::milliseconds bound) {
   std::unique_lock lock(mutex_);
   return changed_.wait_for(lock, bound, [this] { return !stopped_ || out_of_space_; }) && !stopped_;

@@ -27,6 +27,8 @@ class WriteState final : public rocksdb::EventListener {
   void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* error) override;
   void OnErrorRecoveryEnd(const rocksdb::BackgroundErrorRecoveryInfo& info) override;
 
+  /// Forgets the state of a database that was closed; counters go on.
+  void reset();
   /// Waits until writes are not stopped any more; false when they still are after `bound`.
   bool wait_while_stopped(std::chrono::milliseconds bound);
   /// Whether a background error for want of space stands.
