@@ -312,7 +312,7 @@ Result<void> check_headers(const File& data) {
   constexpr std::size_t kPageBytesMin = 512;
   constexpr std::size_t kPageBytesMax = 65'536;
   constexpr std::size_t kHeaderBytes = kPageHeadBytes + 136;
-  constexpr std::uint64_t kMapBytesMax = std::uint64_t{3} << 45;  // Above what Environment ever makes.
+  constexpr std::uint64_t kMapBytesMax = std::uint64_t{65} << 40;  // Above map_max by default; half of all addresses.
   auto file_bytes = data.size();
   KV_TRY(file_bytes);
   std::uint64_t at = 0;

@@ -205,7 +205,7 @@ TEST_CASE("varint framing carries any bytes, and a bad length closes only its co
   CHECK(scan_values(service.dir()) == std::vector<std::string>{"a\nb", std::string(1000, '\0'), "good"});
 }
 
-TEST_CASE("--strict closes at the first rejected message and keeps what came before") {
+TEST_CASE("strict mode closes at the first rejected message and keeps what came before") {
   Service service({.args = {"--strict", "--max-line", "10"}});
   TcpClient peer = service.connect();
   peer.send_all("good\n" + std::string(20, 'x') + "\nnever\n");

@@ -361,6 +361,7 @@ TEST_CASE("lmdb: verify names a damaged page, whatever bytes it holds, and never
     const auto answer = open_and_verify(dir.path());
     if (answer) continue;  // In a value, in free space, or in a page that is not used.
     ++found;
+    CAPTURE(answer.error().text);
     CHECK((answer.error().code == Code::corrupt || answer.error().code == Code::unsupported));
     CHECK(answer.error().text.find("data.mdb") != std::string::npos);
   }
