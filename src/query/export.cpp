@@ -49,7 +49,7 @@ class Exporter {
   }
 
  private:
-  void add_csv(std::string& to, std::string_view key, std::string_view value) {
+  void add_csv(std::string& to, std::string_view key, std::string_view value) const {
     if (csv_messages_) {
       to += value;
     } else {

@@ -12,7 +12,7 @@ Result<void> print_count(const Store& store, RowForm form, Output& out) {
 }
 
 Result<bool> print_value(const Store& store, const std::string& key, bool seq_keys, RowForm form, Output& out) {
-  const auto found = store.get(key, [&](std::string_view value) {
+  auto found = store.get(key, [&](std::string_view value) {
     if (form == RowForm::json) {
       out.text() += "{\"key\":";
       append_json_key(out.text(), key, seq_keys);

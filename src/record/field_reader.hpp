@@ -28,8 +28,10 @@ class FieldReader {
   virtual Found read(std::string_view message, std::span<std::string_view> fields) = 0;
 
   [[nodiscard]] virtual const std::vector<std::string>& columns() const { return no_columns_; }
+  // By value, since the one that keeps them moves them. NOLINTBEGIN(performance-unnecessary-value-param)
   virtual void set_columns(std::vector<std::string>) {}
   virtual void expect_columns(std::vector<std::string>) {}
+  // NOLINTEND(performance-unnecessary-value-param)
 
   [[nodiscard]] std::string_view reason() const noexcept { return reason_; }
   [[nodiscard]] const std::string& detail() const noexcept { return detail_; }

@@ -18,11 +18,11 @@ namespace kvingest {
 
 class JsonPaths {
  public:
-  static constexpr std::size_t none = ~std::size_t{0};
+  static constexpr std::size_t kNone = ~std::size_t{0};
 
   struct Node {
     std::string step;             ///< The member's name, or the element's index in decimal.
-    std::size_t field = none;     ///< The field that ends here.
+    std::size_t field = kNone;    ///< The field that ends here.
     std::vector<Node*> children;  ///< Few: a search is a walk.
     std::uint64_t met_in = 0;     ///< The message in which it was met last.
   };

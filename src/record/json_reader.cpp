@@ -17,11 +17,11 @@ class JsonReader final : public FieldReader {
   Found read(std::string_view message, std::span<std::string_view> fields) override {
     std::fill(fields.begin(), fields.end(), std::string_view());
     fields_ = fields;
-    unfit_field_ = JsonPaths::none;
+    unfit_field_ = JsonPaths::kNone;
     paths_.start();
     scanner_.start(message);
     if (!text()) return bad("bad_json", "{} at byte {}", scanner_.problem(), scanner_.offset() + 1);
-    if (unfit_field_ == JsonPaths::none) return Found::fields;
+    if (unfit_field_ == JsonPaths::kNone) return Found::fields;
     return bad("bad_type", "field '{}' is {}", plan_.fields()[unfit_field_].text(), unfit_kind_);
   }
 
@@ -76,11 +76,11 @@ class JsonReader final : public FieldReader {
   }
 
   bool take(const JsonPaths::Node* node, std::string_view text) {
-    if (node != nullptr && node->field != JsonPaths::none) fields_[node->field] = text;
+    if (node != nullptr && node->field != JsonPaths::kNone) fields_[node->field] = text;
     return true;
   }
   void unfit(const JsonPaths::Node* node, std::string_view kind) {
-    if (node == nullptr || node->field == JsonPaths::none || unfit_field_ != JsonPaths::none) return;
+    if (node == nullptr || node->field == JsonPaths::kNone || unfit_field_ != JsonPaths::kNone) return;
     unfit_field_ = node->field;
     unfit_kind_ = kind;
   }
@@ -89,7 +89,7 @@ class JsonReader final : public FieldReader {
   JsonPaths paths_;
   JsonScanner scanner_;
   std::span<std::string_view> fields_;
-  std::size_t unfit_field_ = JsonPaths::none;  // A wanted one that is no text or number.
+  std::size_t unfit_field_ = JsonPaths::kNone;  // A wanted one that is no text or number.
   std::string_view unfit_kind_;
 };
 

@@ -46,7 +46,7 @@ bool JsonScanner::take_escape() {
   constexpr std::string_view kKinds = "\"\\/bfnrt";
   constexpr std::string_view kMeant = "\"\\/\b\f\n\r\t";
   const char kind = end_ - at_ > 1 ? at_[1] : '\0';
-  if (const std::size_t known = kKinds.find(kind); kind != '\0' && known != kKinds.npos) {
+  if (const std::size_t known = kKinds.find(kind); kind != '\0' && known != std::string_view::npos) {
     decoded_ += kMeant[known];
     at_ += 2;
     return true;

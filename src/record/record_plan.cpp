@@ -89,10 +89,10 @@ Result<void> RecordPlan::compile_templates(const RecordOptions& options) {
 
 Result<void> RecordPlan::check_fields() const {
   if (format_ == MessageFormat::json) return {};
-  static const std::vector<std::string> kLineFields = {"line"};
-  static const std::vector<std::string> kKvFields = {"key", "value"};
-  const std::vector<std::string>& known = format_ == MessageFormat::line ? kLineFields
-                                          : format_ == MessageFormat::kv ? kKvFields
+  static const std::vector<std::string> line_fields = {"line"};
+  static const std::vector<std::string> kv_fields = {"key", "value"};
+  const std::vector<std::string>& known = format_ == MessageFormat::line ? line_fields
+                                          : format_ == MessageFormat::kv ? kv_fields
                                                                          : columns_;
   for (const FieldPath& field : fields_) {
     if (field.steps.size() != 1) {

@@ -97,7 +97,7 @@ Result<std::string> unescaped(std::string_view text) {
     }
     const auto byte = kind == 'x' ? from_hex(text.substr(at + 2, 2)) : std::nullopt;
     if (!byte) {
-      return fail(Code::invalid_argument, "'{}': bad escape at byte {}; there are \\\\, \\t, \\n, \\r and \\xNN", text,
+      return fail(Code::invalid_argument, R"('{}': bad escape at byte {}; there are \\, \t, \n, \r and \xNN)", text,
                   at + 1);
     }
     bytes += *byte;
@@ -114,7 +114,7 @@ std::optional<std::uint64_t> seq_of_key(std::string_view key) noexcept {
 std::string key_of_seq(std::uint64_t seq) {
   char key[kSeqKeyBytes];
   codec::put_ordered(key, seq);
-  return std::string(key, sizeof key);
+  return {key, sizeof key};
 }
 
 void append_key_text(std::string& to, std::string_view key, bool seq_keys) {

@@ -53,7 +53,7 @@ TEST_CASE("a stream cut at every byte gives the same lines at the same offsets")
 }
 
 TEST_CASE("a line of exactly the limit is a line, one more byte makes it long, in one piece or in many") {
-  for (const std::size_t piece_bytes : {1, 7, 1000}) {
+  for (const std::size_t piece_bytes : {1U, 7U, 1000U}) {
     LineCutter cutter(100);
     Notes notes;
     const std::string fits(100, 'f');

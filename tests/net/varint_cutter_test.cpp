@@ -43,7 +43,7 @@ TEST_CASE("a stream of framed messages cut at every byte gives the same messages
 
 TEST_CASE("a message beyond the limit is passed once with its length and the feed goes on") {
   const std::string stream = frame("before") + frame(std::string(1000, 'x')) + frame("after");
-  for (const std::size_t piece : {1, 10, 5000}) {
+  for (const std::size_t piece : {1U, 10U, 5000U}) {
     VarintCutter cutter(100);
     Notes notes;
     for (std::size_t at = 0; at < stream.size(); at += piece) cutter.cut(stream.substr(at, piece), notes);
