@@ -194,7 +194,7 @@ class Sender {
 
  private:
   static constexpr std::size_t kBlock = 200;
-  static constexpr std::size_t kBlocks = 1'000;
+  static constexpr std::size_t kBlocks = 4'000;  // Some 30 MB: one group may take megabytes, with all their syncs.
 
   static const std::string& stream() {
     static const std::string made = [] {
@@ -228,7 +228,7 @@ void kill_9_campaign(const Subject& subject, const std::string& level) {
     std::size_t sent = 0;
     {
       Sender sender(service);
-      for (std::size_t left = 1 + random() % 60; left > 0; --left) acknowledged = sender.acknowledged().value();
+      for (std::size_t left = 1 + random() % 20; left > 0; --left) acknowledged = sender.acknowledged().value();
       service.kill();
       while (const auto more = sender.acknowledged()) acknowledged = *more;
       sent = sender.lines_sent();

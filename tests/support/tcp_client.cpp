@@ -65,7 +65,7 @@ void TcpClient::receive_buffer(int bytes) {
 }
 
 void TcpClient::finish_sending() {
-  if (::shutdown(fd(), SHUT_WR) != 0) give_up("shutdown");
+  if (::shutdown(fd(), SHUT_WR) != 0 && errno != ENOTCONN) give_up("shutdown");  // ENOTCONN: the peer was faster.
 }
 
 void TcpClient::reset() {
