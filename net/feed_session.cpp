@@ -48,6 +48,7 @@ FeedSession::FeedSession(FeedWorker& worker, std::string peer, std::uint64_t con
       recognized_(role == FeedRole::pulled || !options_.control_lines || options_.framing != Framing::newline) {}
 
 void FeedSession::take(std::string_view bytes) {
+  if (bytes.empty() && held_.empty()) return;
   parcel().bytes += bytes.size();
   if (uses_time_) now_ns_ = wall_clock_ns();
   if (!held_.empty() || !cutting()) {

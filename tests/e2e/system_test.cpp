@@ -143,7 +143,7 @@ ENGINE_SCENARIO(persistent, "a full disk is said clearly, and nothing acknowledg
 TEST_CASE("a slow disk holds the sender back, memory stays bounded, and every line arrives") {
   if (const auto reason = strace_missing()) KV_SKIP(*reason);
   constexpr std::size_t kLines = 300'000;
-  constexpr std::uint64_t kRssAnonKibMax = 64 * 1024;
+  [[maybe_unused]] constexpr std::uint64_t kRssAnonKibMax = 64 * 1024;
   Service service({.store = "file", .args = {"--queue-bytes", "4M"}});
   std::string lines;
   for (std::size_t i = 0; i < kLines; ++i) lines += fmt::format("{} {}\n", std::string(180, 'y'), i);
