@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 
+#include "record/agreed_columns.hpp"
 #include "record/record_plan.hpp"
 
 namespace kvingest::net {
@@ -17,7 +18,8 @@ enum class Framing : std::uint8_t {
 };
 
 struct FeedOptions {
-  const RecordPlan* plan = nullptr;  ///< Outlives every worker.
+  const RecordPlan* plan = nullptr;         ///< Outlives every worker, as does the next.
+  AgreedColumns* agreed_columns = nullptr;  ///< Where the plan has a header.
   std::size_t line_bytes_max = std::size_t{1} << 20;
   std::size_t unfinished_bytes_max = std::size_t{256} << 20;  ///< Of all unfinished messages of one worker.
   Framing framing = Framing::newline;

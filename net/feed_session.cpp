@@ -201,7 +201,7 @@ bool FeedSession::take_data(std::string_view message, std::uint64_t offset) {
 
 void FeedSession::take_record(std::string_view message, std::uint64_t offset) {
   const bool had_columns = !parser_.columns().empty();
-  const Verdict verdict = parser_.add(message, now_ns_, origin_->source, parcel_->batch);
+  const Verdict verdict = parse(message, parcel_->batch);
   switch (verdict.outcome) {
     case Outcome::stored:
       ++parcel_->tally.stored;
@@ -210,18 +210,28 @@ void FeedSession::take_record(std::string_view message, std::uint64_t offset) {
       ++parcel_->tally.blank;
       break;
     case Outcome::rejected:
+      if (verdict.reason == "header_changed" && !std::exchange(said_header_changed_, true)) {
+        answer(ControlAnswer("error").add("code", verdict.reason).add("line", line_).add("message", verdict.detail));
+      }
       reject(whole_long_message(message), offset, verdict.reason, verdict.detail);
       break;
   }
-  if (!had_columns && origin_->named() && !parser_.columns().empty())
+  if (!had_columns && verdict.outcome == Outcome::blank && !parser_.columns().empty())
     parcel_->columns = join_columns(parser_.columns());
+}
+
+/// What may be a header is held against what all headers of the store have to say.
+Verdict FeedSession::parse(std::string_view message, WriteBatch& batch) {
+  const bool header_due = options_.plan->header() && parser_.columns().empty();
+  return header_due ? options_.agreed_columns->add(parser_, message, now_ns_, origin_->source, batch)
+                    : parser_.add(message, now_ns_, origin_->source, batch);
 }
 
 /// A line that is in the store already. A header sent again is still read, since the lines behind it need it.
 void FeedSession::take_duplicate(std::string_view message) {
   if (line_ == 1 && options_.plan->header()) {
     WriteBatch nothing;
-    static_cast<void>(parser_.add(message, now_ns_, origin_->source, nothing));
+    static_cast<void>(parse(message, nothing));
   }
   ++parcel_->tally.duplicate;
 }

@@ -101,6 +101,7 @@ class FeedSession {
   bool check_first_bytes(std::string_view& bytes);
   bool take_data(std::string_view message, std::uint64_t offset);
   void take_record(std::string_view message, std::uint64_t offset);
+  Verdict parse(std::string_view message, WriteBatch& batch);
   void take_duplicate(std::string_view message);
   bool count_message();
   void reject(const LongMessage& message, std::uint64_t offset, std::string_view reason, std::string_view detail);
@@ -149,6 +150,7 @@ class FeedSession {
   std::string rejected_lines_;     // Their numbers, comma-separated: the first kRejectedLinesMax.
   std::size_t rejected_listed_ = 0;
   bool said_paused_ = false;
+  bool said_header_changed_ = false;
   bool turned_away_ = false;
   std::optional<std::chrono::milliseconds> ack_interval_;
   std::uint64_t acked_line_ = 0;

@@ -41,6 +41,7 @@ struct Settings {
   bool ticks = false;
   std::uint64_t seed = 1;
   std::optional<std::string> file;
+  bool no_control = false;
   std::uint64_t batch = 256;
   std::uint64_t interval_us = 0;
   std::uint64_t rate = 0;
@@ -61,6 +62,8 @@ void declare(cli::Command& options, Settings& s) {
   options.flag("ticks", &s.ticks, "send synthetic trades, symbol,ts_ns,price,size");
   options.number("seed", &s.seed, "N", "which trades: each seed has its own");
   options.text("file", &s.file, "FILE", "send the lines of a file, - being stdin");
+  options.flag("no-control", &s.no_control,
+               "the other side has --no-control, too: no ! is put before data like `!kv x`");
   options.number("batch", &s.batch, "N", "lines a send", 1, kBatchLinesMax);
   options.number("interval-us", &s.interval_us, "U", "microseconds to sleep after each batch", 0, kIntervalUsMax);
   options.number("rate", &s.rate, "N", "lines a second, open loop; 0: as fast as they are taken", 0, kRateMax);
@@ -82,15 +85,20 @@ std::string conflict(const Settings& s) {
   if (s.port_file && !s.listen) return "--port-file needs --listen";
   if (s.source && !s.connect) return "--source needs --connect";
   if (s.source && s.file == "-") return "--source needs lines that can be read again; stdin cannot";
+  if (s.source && s.no_control) return "--source needs control lines, and --no-control says there are none";
   if (s.latency && !s.source) return "--latency needs --source, whose lines are acknowledged";
   if (s.message.find('\n') != std::string::npos) return "--message must be one line";
   return {};
 }
 
 Result<std::unique_ptr<feed::LineSource>> open_source(const Settings& s) {
-  if (s.file) return feed::file_lines(*s.file, s.messages.value_or(std::numeric_limits<std::uint64_t>::max()));
+  const auto control_like = s.no_control ? feed::ControlLike::keep : feed::ControlLike::escape;
+  if (s.file) {
+    const std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
+    return feed::file_lines(*s.file, s.messages.value_or(all), control_like);
+  }
   const std::uint64_t count = s.messages.value_or(kMessagesDefault);
-  return s.ticks ? feed::trade_lines(s.seed, count) : feed::numbered_lines(s.message, count);
+  return s.ticks ? feed::trade_lines(s.seed, count) : feed::numbered_lines(s.message, count, control_like);
 }
 
 /// Listens, says where, and waits for the client. Nothing after an interrupt.

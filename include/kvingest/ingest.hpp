@@ -66,7 +66,7 @@ struct Parcel {
   Tally tally;                         ///< Of the messages in here.
   std::uint64_t last_line = 0;         ///< Number of the last message in here, in its connection or source.
   std::uint64_t bytes = 0;             ///< Taken from the socket for it.
-  std::optional<std::string> columns;  ///< A csv header was read: to be kept with the source.
+  std::optional<std::string> columns;  ///< A csv header was read: to be kept with the source and for the store.
   bool hello = false;                  ///< Nothing but: the origin takes its source over from here on.
   bool sync = false;                   ///< All up to here must be on disk before it comes back.
   std::size_t charged_bytes = 0;       ///< What it was counted for in the queue's budget; the committer's.

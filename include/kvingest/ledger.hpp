@@ -3,6 +3,8 @@
 //
 //   key               value
 //   seq               u64: the last arrival number given
+//   columns           text: the columns that a csv header named, as one csv line
+//   convert           how far an unfinished conversion into this store came (src/query/convert.hpp)
 //   source/NAME       SourceRecord: progress and lifetime totals of a source; unnamed feeds share the name "@"
 //   rejects           RejectTotals
 //   reject/NUMBER     RejectRecord; NUMBER is 8 bytes, big-endian, from 1 in the order of rejection
@@ -21,6 +23,8 @@
 namespace kvingest {
 
 inline constexpr std::string_view kMetaSeq = "seq";
+inline constexpr std::string_view kMetaColumns = "columns";
+inline constexpr std::string_view kMetaConversion = "convert";
 inline constexpr std::string_view kMetaSources = "source/";
 inline constexpr std::string_view kMetaRejectTotals = "rejects";
 inline constexpr std::string_view kMetaRejects = "reject/";
@@ -79,5 +83,8 @@ struct RejectRecord {
 
 [[nodiscard]] std::string encode_seq(std::uint64_t seq);
 [[nodiscard]] Result<std::uint64_t> decode_seq(std::string_view bytes);
+
+[[nodiscard]] std::string encode_columns(std::string_view columns);
+[[nodiscard]] Result<std::string> decode_columns(std::string_view bytes);
 
 }  // namespace kvingest

@@ -147,4 +147,17 @@ Result<std::uint64_t> decode_seq(std::string_view bytes) {
   return seq;
 }
 
+std::string encode_columns(std::string_view columns) {
+  std::string to = encode_numbers({});
+  append_text(to, columns);
+  return to;
+}
+
+Result<std::string> decode_columns(std::string_view bytes) {
+  Decoder in(bytes);
+  std::string columns = in.text();
+  if (!in.whole()) return fail(Code::corrupt, "meta {}: {} bytes that are no columns", kMetaColumns, bytes.size());
+  return columns;
+}
+
 }  // namespace kvingest

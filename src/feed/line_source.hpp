@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "kvingest/result.hpp"
@@ -34,8 +35,18 @@ class LineSource {
   virtual Result<Chunk> next(std::uint64_t lines_max) = 0;
 };
 
+/// What becomes of a data line that a kvingest would take for a control line or an escaped one, `!kv sync`.
+enum class ControlLike : std::uint8_t {
+  escape,  ///< One more `!` goes in front, which the other side takes off again (net/PROTOCOL.md).
+  keep,    ///< It is sent as it is: the other side knows no control lines.
+};
+
+/// Whether `line` begins as a control line does: one or more `!`, then `kv `. Nothing: it ends too early to tell.
+[[nodiscard]] std::optional<bool> looks_like_control(std::string_view line);
+
 /// `message` as many times as `count` says, with every `{n}` in it replaced by the number of the line, from 0.
-[[nodiscard]] std::unique_ptr<LineSource> numbered_lines(std::string_view message, std::uint64_t count);
+[[nodiscard]] std::unique_ptr<LineSource> numbered_lines(std::string_view message, std::uint64_t count,
+                                                         ControlLike control_like = ControlLike::escape);
 
 /// `count` synthetic trades, `symbol,ts_ns,price,size`: some symbols trade often and most seldom, prices walk at
 /// random, times rise strictly. The same seed gives the same trades, another seed those of another day.
@@ -44,6 +55,7 @@ class LineSource {
 /// The first `count` lines of a file, `-` being stdin; each chunk is what one read gave, so that a pipe's lines go on
 /// at once. A last line without LF gets one. Fails with: io_error.
 [[nodiscard]] Result<std::unique_ptr<LineSource>> file_lines(
-    const std::filesystem::path& path, std::uint64_t count = std::numeric_limits<std::uint64_t>::max());
+    const std::filesystem::path& path, std::uint64_t count = std::numeric_limits<std::uint64_t>::max(),
+    ControlLike control_like = ControlLike::escape);
 
 }  // namespace kvingest::feed

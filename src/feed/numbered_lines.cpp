@@ -99,8 +99,9 @@ class NumberedLines final : public LineSource {
 
 }  // namespace
 
-std::unique_ptr<LineSource> numbered_lines(std::string_view message, std::uint64_t count) {
-  return std::make_unique<NumberedLines>(message, count);
+std::unique_ptr<LineSource> numbered_lines(std::string_view message, std::uint64_t count, ControlLike control_like) {
+  const bool marked = control_like == ControlLike::escape && looks_like_control(message).value_or(false);
+  return std::make_unique<NumberedLines>(marked ? "!" + std::string(message) : message, count);
 }
 
 }  // namespace kvingest::feed

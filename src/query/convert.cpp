@@ -2,6 +2,7 @@
 
 #include <xxhash.h>
 
+#include "kvingest/ledger.hpp"
 #include "query/pages.hpp"
 #include "record/text_escape.hpp"
 
@@ -76,7 +77,7 @@ class Conversion {
     }
     KV_TRY(compare());
     WriteBatch end;
-    end.erase_meta(kConversionMark);
+    end.erase_meta(kMetaConversion);
     KV_TRY(target_.write(end, Durability::disk));
     return report_;
   }
@@ -84,11 +85,11 @@ class Conversion {
  private:
   // Where the last run stopped; else the target has to be empty.
   Result<void> find_start() {
-    const auto unfinished = source_.get(Space::meta, kConversionMark, [](std::string_view) {});
+    const auto unfinished = source_.get(Space::meta, kMetaConversion, [](std::string_view) {});
     KV_TRY(unfinished);
     if (*unfinished) return fail(Code::invalid_argument, "convert: the source is itself an unfinished conversion");
     const auto resumed =
-        target_.get(Space::meta, kConversionMark, [&](std::string_view value) { progress_ = Progress::decode(value); });
+        target_.get(Space::meta, kMetaConversion, [&](std::string_view value) { progress_ = Progress::decode(value); });
     KV_TRY(resumed);
     report_.resumed = *resumed;
     if (*resumed) return {};
@@ -99,7 +100,7 @@ class Conversion {
         return fail(Code::invalid_argument, "convert: the target holds a store already; name a new directory");
     }
     WriteBatch begin;
-    begin.put_meta(kConversionMark, progress_.encode());
+    begin.put_meta(kMetaConversion, progress_.encode());
     return target_.write(begin, Durability::disk);
   }
 
@@ -116,7 +117,7 @@ class Conversion {
         },
         [&]() -> Result<bool> {
           WriteBatch& batch = page.finish();
-          batch.put_meta(kConversionMark, progress_.encode());
+          batch.put_meta(kMetaConversion, progress_.encode());
           KV_TRY(target_.write(batch, Durability::kernel));
           batch.clear();
           KV_TRY(go_on_(report_.copied));
@@ -158,7 +159,7 @@ Result<Digest> digest_of(const Store& store, const GoOn& go_on) {
     const auto walked = walk_pages(
         store, space, {},
         [&](std::string_view key, std::string_view value) {
-          if (space == Space::meta && key == kConversionMark) return;
+          if (space == Space::meta && key == kMetaConversion) return;
           ++digest.entries;
           digest.sum += hash_of(space, key, value);
         },

@@ -14,9 +14,6 @@
 
 namespace kvingest::query {
 
-/// The meta entry that a store has while it is the target of an unfinished conversion.
-inline constexpr std::string_view kConversionMark = "convert";
-
 /// Called after each page with the entries done so far; a failure ends the work with it.
 using GoOn = std::function<Result<void>(std::uint64_t entries)>;
 

@@ -1,6 +1,6 @@
 #include "query/opened_store.hpp"
 
-#include "query/convert.hpp"
+#include "kvingest/ledger.hpp"
 
 namespace kvingest::query {
 
@@ -11,15 +11,28 @@ std::string label(const Marker& marker, std::string_view name) {
   return found == marker.labels.end() ? std::string() : found->second;
 }
 
+/// What a header named while the store was fed is newer than what the marker says.
+Result<void> add_header_columns(const Store& store, Marker& marker) {
+  Result<std::string> columns;
+  KV_TRY(store.get(Space::meta, kMetaColumns, [&](std::string_view value) { columns = decode_columns(value); }));
+  KV_TRY(columns);
+  if (!columns->empty()) marker.labels["columns"] = *std::move(columns);
+  return {};
+}
+
 Result<OpenedStore> open(const StoreOptions& options) {
   auto marker = read_marker(options.dir);
   KV_TRY(marker);
   auto store = open_store(options);
   KV_TRY(store);
-  const auto unfinished = (*store)->get(Space::meta, kConversionMark, [](std::string_view) {});
+  const auto unfinished = (*store)->get(Space::meta, kMetaConversion, [](std::string_view) {});
   KV_TRY(unfinished);
-  if (*unfinished && options.notice)
-    options.notice("this store is an unfinished conversion: run kvq convert again to complete it");
+  constexpr std::string_view kUnfinished = "an unfinished conversion: run kvq convert again to complete it";
+  if (*unfinished && !options.read_only) {
+    return fail(Code::invalid_argument, "{} is {}", options.dir.native(), kUnfinished);
+  }
+  if (*unfinished && options.notice) options.notice(fmt::format("this store is {}", kUnfinished));
+  KV_TRY(add_header_columns(**store, *marker));
   RecordLabels labels = RecordLabels::of(*marker);
   return OpenedStore{*std::move(marker), std::move(labels), *std::move(store)};
 }

@@ -29,7 +29,7 @@ struct RecordLabels {
 [[nodiscard]] Result<RecordOptions> record_options_of(const Marker& marker);
 
 struct OpenedStore {
-  Marker marker;
+  Marker marker;  ///< With the columns that a csv header named.
   RecordLabels labels;
   std::unique_ptr<Store> store;
 };
@@ -38,7 +38,7 @@ struct OpenedStore {
 /// sentence, for example on a torn tail. Fails as open_store() does.
 [[nodiscard]] Result<OpenedStore> open_for_reading(const std::filesystem::path& dir,
                                                    std::function<void(std::string_view)> notice);
-/// The same for changing it: nobody else may have it open.
+/// The same for changing it: nobody else may have it open, and an unfinished conversion is refused.
 [[nodiscard]] Result<OpenedStore> open_for_writing(const std::filesystem::path& dir,
                                                    std::function<void(std::string_view)> notice);
 

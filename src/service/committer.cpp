@@ -285,7 +285,9 @@ void Committer::settle_source(const Parcel& parcel) {
   if (parcel.tally.received == 0 || parcel.hello) return;
   SourceRecord& record = book_.change(parcel.origin->source);
   record.total += parcel.tally;
-  if (!parcel.origin->named() || parcel.outcome == Parcel::Outcome::dropped) return;
+  if (parcel.outcome == Parcel::Outcome::dropped) return;
+  if (parcel.columns) book_.keep_columns(*parcel.columns);
+  if (!parcel.origin->named()) return;
   record.line = std::max(record.line, parcel.last_line);
   if (parcel.columns) record.columns = *parcel.columns;
 }

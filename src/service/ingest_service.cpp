@@ -5,6 +5,8 @@
 #include <csignal>
 
 #include "base/log.hpp"
+#include "kvingest/ledger.hpp"
+#include "service/store_columns.hpp"
 
 namespace kvingest {
 namespace {
@@ -21,6 +23,9 @@ tl::expected<std::unique_ptr<IngestService>, OpenFailure> IngestService::open(Se
   auto store = open_store(service->options_.spec, service->options_.store);
   if (!store) return tl::unexpected(OpenFailure{ServicePart::store, std::move(store).error()});
   service->store_ = std::move(*store);
+  if (auto checked = service->check_store(); !checked) {
+    return tl::unexpected(OpenFailure{ServicePart::store, std::move(checked).error()});
+  }
   return service;
 }
 
@@ -33,6 +38,7 @@ IngestService::~IngestService() = default;
 
 void IngestService::wire_callbacks() {
   options_.feed.plan = &options_.plan;
+  options_.feed.agreed_columns = &agreed_columns_;
   options_.committer.store_failed = [this](const Error&) { stop(); };
   options_.feed.pull_ended = [this] { asio::post(context_, [this] { pull_ended(); }); };
   options_.feed.worker_ended = [this] {
@@ -62,6 +68,21 @@ Result<void> IngestService::open_listeners() {
   auto pages = net::StatusServer::open(*options_.http);
   KV_TRY(pages);
   pages_ = std::move(*pages);
+  return {};
+}
+
+/// What the store holds may forbid to feed it.
+Result<void> IngestService::check_store() {
+  const auto unfinished = store_->get(Space::meta, kMetaConversion, [](std::string_view) {});
+  KV_TRY(unfinished);
+  if (*unfinished) {
+    return fail(Code::invalid_argument,
+                "{} is an unfinished conversion: run kvq convert again to complete it, or choose another directory",
+                options_.store.dir.native());
+  }
+  auto columns = settle_columns(*store_, options_.plan, options_.store);
+  KV_TRY(columns);
+  agreed_columns_.set(std::move(*columns));
   return {};
 }
 

@@ -27,6 +27,7 @@
 #include "net/feed_worker.hpp"
 #include "net/listener.hpp"
 #include "net/status_server.hpp"
+#include "record/agreed_columns.hpp"
 #include "record/record_plan.hpp"
 #include "service/committer.hpp"
 #include "service/status_pages.hpp"
@@ -86,6 +87,7 @@ class IngestService {
   explicit IngestService(ServiceOptions options);
 
   Result<void> open_listeners();
+  Result<void> check_store();
   void accept(net::StreamProtocol::socket socket, std::string peer);
   Result<void> start_workers();
   Result<void> announce();
@@ -106,6 +108,7 @@ class IngestService {
   std::vector<std::unique_ptr<net::Listener>> listeners_;
   std::unique_ptr<net::StatusServer> pages_;
   ServiceFacts facts_;
+  AgreedColumns agreed_columns_;
   asio::steady_timer idle_check_;
   asio::steady_timer drain_deadline_;
   std::size_t next_worker_ = 0;

@@ -15,6 +15,8 @@ Result<SourceBook> SourceBook::load(const Store& store) {
   KV_TRY(store.get(Space::meta, kMetaSeq, [&](std::string_view value) { keep(decode_seq(value), book.seq_); }));
   KV_TRY(store.get(Space::meta, kMetaRejectTotals,
                    [&](std::string_view value) { keep(RejectTotals::decode(value), book.rejects_); }));
+  KV_TRY(store.get(Space::meta, kMetaColumns,
+                   [&](std::string_view value) { keep(decode_columns(value), book.columns_); }));
   const std::string first(kMetaSources);
   std::string last = first;
   ++last.back();  // '/' becomes '0': behind every name.
@@ -70,12 +72,14 @@ void SourceBook::write_changes(WriteBatch& batch) const {
   for (const auto& [name, record] : changed_) batch.put_meta(source_key(name), record.encode());
   if (next_seq_ != seq_) batch.put_meta(kMetaSeq, encode_seq(next_seq_));
   if (rejects_changed_) batch.put_meta(kMetaRejectTotals, next_rejects_.encode());
+  if (next_columns_ != columns_) batch.put_meta(kMetaColumns, encode_columns(next_columns_));
 }
 
 void SourceBook::commit() {
   for (auto& [name, record] : changed_) sources_[name] = record;
   seq_ = next_seq_;
   rejects_ = next_rejects_;
+  columns_ = next_columns_;
   discard();
 }
 
@@ -84,6 +88,7 @@ void SourceBook::discard() {
   next_seq_ = seq_;
   next_rejects_ = rejects_;
   rejects_changed_ = false;
+  next_columns_ = columns_;
 }
 
 }  // namespace kvingest

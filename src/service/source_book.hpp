@@ -27,6 +27,9 @@ class SourceBook {
   /// Lifetime records by name, of groups that are committed.
   [[nodiscard]] const std::map<std::string, SourceRecord, std::less<>>& sources() const noexcept { return sources_; }
 
+  /// The columns that a csv header named, as one csv line; empty: there was none.
+  [[nodiscard]] const std::string& columns() const noexcept { return columns_; }
+
   /// Takes the next `puts` numbers for the group being built; returns the first of them.
   std::uint64_t take_numbers(std::uint64_t puts) noexcept;
   /// The source's record for the group being built, to be changed.
@@ -37,6 +40,8 @@ class SourceBook {
   [[nodiscard]] std::size_t size() const noexcept;
   /// Adds rejects to the group's batch; those beyond `kept_bytes_max` are counted only.
   void add_rejects(const std::vector<RejectRecord>& rejects, std::uint64_t kept_bytes_max, WriteBatch& batch);
+  /// Keeps the columns for the store, with the group being built.
+  void keep_columns(const std::string& columns) { next_columns_ = columns; }
   /// Adds the changed entries to the group's batch.
   void write_changes(WriteBatch& batch) const;
   /// The group is in the store.
@@ -48,11 +53,13 @@ class SourceBook {
   std::map<std::string, SourceRecord, std::less<>> sources_;
   std::uint64_t seq_ = 0;
   RejectTotals rejects_;
+  std::string columns_;
 
   std::map<std::string, SourceRecord, std::less<>> changed_;
   std::uint64_t next_seq_ = 0;
   RejectTotals next_rejects_;
   bool rejects_changed_ = false;
+  std::string next_columns_;
 };
 
 }  // namespace kvingest

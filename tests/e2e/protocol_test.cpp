@@ -158,6 +158,25 @@ TEST_CASE("control lines that are none are kept as rejected messages; escaped on
   CHECK(scan_values(service.dir()) == std::vector<std::string>{"one", "!kv sync not a command", "!kv", "two"});
 }
 
+TEST_CASE("kvfeed sends a file that looks like control lines as data, with a source and without") {
+  const TempDir files;
+  std::ofstream(files / "feed.txt") << "one\n!kv bye\n!!kv sync\n!kv hello source=x\ntwo\n";
+  const std::vector<std::string> lines = {"one", "!kv bye", "!!kv sync", "!kv hello source=x", "two"};
+  const std::vector<std::vector<std::string>> ways = {{}, {"--source", "s"}, {"--no-control"}};
+  for (const auto& way : ways) {
+    const bool raw = !way.empty() && way[0] == "--no-control";
+    Service service({.args = raw ? way : std::vector<std::string>()});
+    std::vector<std::string> feed = {
+        program("kvfeed"), "--connect", service.address(), "--file", (files / "feed.txt").native(), "--quiet"};
+    feed.insert(feed.end(), way.begin(), way.end());
+    const Finished done = run(feed);
+    CAPTURE(done.err);
+    CHECK(done.exit.code == 0);
+    service.stop();
+    CHECK(scan_values(service.dir()) == lines);
+  }
+}
+
 TEST_CASE("with --no-control every line is data, also one that looks like HTTP") {
   Service service({.args = {"--no-control"}});
   CHECK(send_and_finish(service.address(), "GET / HTTP/1.1\n!kv sync\n").empty());
@@ -291,6 +310,73 @@ TEST_CASE("the columns of a csv source are kept: a connection that resumes behin
   CHECK(synced.number("duplicate") == 3);
   check_balance(service.stop());
   CHECK(count_records(service.dir()) == 3);
+}
+
+TEST_CASE("a header that differs from the store's columns is refused with its line, in this run and the next") {
+  const std::vector<std::string> args = {"--format", "csv", "--header", "--key", "{symbol}/{date}"};
+  const TempDir temp;
+  const auto refused = [](const Service& service, const std::string& hello) {
+    TcpClient peer = service.connect();
+    if (!hello.empty()) {
+      peer.send_all("!kv hello " + hello + "\n");
+      read_answer(peer);
+    }
+    peer.send_all("date,symbol\n2024-01-02,A\n!kv sync\n");
+    const Answer error = read_answer(peer);
+    CHECK(error.text("code") == "header_changed");
+    CHECK(error.number("line") == 1);
+    CHECK(error.line.find("symbol,date,close") != std::string::npos);
+    const Answer synced = read_answer(peer);
+    CHECK(synced.number("stored") == 0);
+    CHECK(synced.text("rejected_lines") == "1,2");
+  };
+  {
+    Service service({.store = "lmdb", .dir = temp / "db", .args = args});
+    CHECK(service.sync("symbol,date,close\nA,2024-01-02,1\n").number("stored") == 1);
+    refused(service, "");
+    refused(service, "source=s from=1");
+    CHECK(service.sync("symbol,date,close\nB,2024-01-02,1\n").number("stored") == 1);
+    check_balance(service.stop());
+  }
+  CHECK(run({program("kvq"), "export", "--format", "csv", "--dir", (temp / "db").native()}).out ==
+        "symbol,date,close\nA,2024-01-02,1\nB,2024-01-02,1\n");
+  CHECK(run({program("kvq"), "stats", "--dir", (temp / "db").native()}).out.find("symbol,date,close") !=
+        std::string::npos);
+  {
+    Service service({.store = "lmdb", .dir = temp / "db", .args = args});
+    refused(service, "");
+    service.stop();
+  }
+  std::vector<std::string> other = {"--store",        "lmdb",        "--dir",    (temp / "db").native(),
+                                    "--listen",       "127.0.0.1:0", "--format", "csv",
+                                    "--columns",      "symbol,date", "--header", "--key",
+                                    "{symbol}/{date}"};
+  check_refused(run_kvingest(other), 3, "'symbol,date,close', which a header named, not 'symbol,date'");
+  Service forced(
+      {.dir = temp / "db", .args = {"--format", "csv", "--header", "--key", "{symbol}/{date}", "--force-template"}});
+  CHECK(forced.sync("date,symbol\n2024-01-03,C\n").number("stored") == 1);
+  forced.stop();
+  CHECK(run({program("kvq"), "export", "--format", "csv", "--prefix", "C", "--dir", (temp / "db").native()}).out ==
+        "date,symbol\n2024-01-03,C\n");
+}
+
+TEST_CASE("connections that send different headers at once agree on one of them") {
+  Service service({.args = {"--format", "csv", "--header", "--cpu", "none", "--durability", "kernel"}});
+  std::vector<TcpClient> peers;
+  for (int i = 0; i < 20; ++i) peers.push_back(service.connect());
+  for (std::size_t i = 0; i < peers.size(); ++i) {
+    peers[i].send_all(i % 2 == 0 ? "a,b\n1,2\n!kv bye\n" : "b,a\n3,4\n!kv bye\n");
+  }
+  std::uint64_t stored = 0;
+  for (TcpClient& peer : peers) {
+    std::string last;
+    while (const auto line = peer.read_line()) last = *line;
+    stored += Answer::parse(last).number("stored");
+  }
+  CHECK(stored == 10);
+  check_balance(service.stop());
+  std::vector<std::string> values = scan_values(service.dir());
+  CHECK(std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end());
 }
 
 TEST_CASE("a named source's cut last line is forgotten, since it will be sent again") {

@@ -254,6 +254,7 @@ TEST_CASE("wrong usage exits with 2 and one sentence") {
       {{"--connect", "127.0.0.1:1", "--mesages", "1"}, "did you mean --messages?"},
       {{"--connect", "127.0.0.1:1", "--port-file", "x"}, "--port-file needs --listen"},
       {{"--connect", "127.0.0.1:1", "--message", "a\nb"}, "--message must be one line"},
+      {{"--connect", "127.0.0.1:1", "--source", "s", "--no-control"}, "--source needs control lines"},
   };
   for (const auto& [arguments, sentence] : cases) {
     const Finished done = run(kvfeed(arguments));

@@ -136,6 +136,43 @@ TEST_CASE("lines longer than a chunk, and files of many chunks, come through who
   CHECK(drain(**source, 256) == content + "\n");
 }
 
+TEST_CASE("a line that looks like a control line is sent as data, wherever a read ends") {
+  const test::TempDir dir;
+  const auto sent = [&](const std::string& content, std::uint64_t step, ControlLike how) {
+    test::write_text(dir / "f", content);
+    auto source = file_lines(dir / "f", UINT64_MAX, how);
+    REQUIRE(source);
+    return drain(**source, step);
+  };
+  const std::string text = "!kv sync\na\n!kv\n!kvx \n!!!kv bye\n!\n!kv \n !kv x\n!kv end";
+  const std::string escaped = "!!kv sync\na\n!kv\n!kvx \n!!!!kv bye\n!\n!!kv \n !kv x\n!!kv end\n";
+  for (const std::uint64_t step : {1u, 2u, 1000u}) {
+    CHECK(sent(text, step, ControlLike::escape) == escaped);
+    CHECK(sent(text, step, ControlLike::keep) == text + "\n");
+  }
+  for (std::size_t before = kChunkBytes - 8; before <= kChunkBytes; ++before) {
+    const bool same = sent(std::string(before, 'x') + "\n!!kv status\n", 256, ControlLike::escape) ==
+                      std::string(before, 'x') + "\n!!!kv status\n";
+    CHECK(same);
+  }
+  const std::string longest = "!kv " + std::string(2 * kChunkBytes, 'k') + "\n!kv b\n";
+  const bool whole =
+      sent(longest, 256, ControlLike::escape) == "!" + longest.substr(0, longest.size() - 6) + "!!kv b\n";
+  CHECK(whole);
+  test::write_text(dir / "f", std::string(2 * kChunkBytes, '!'));
+  auto marks = file_lines(dir / "f");
+  REQUIRE(marks);
+  const auto refused = (*marks)->next(1);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().text.find("begins with") != std::string::npos);
+}
+
+TEST_CASE("a message that looks like a control line is sent as data") {
+  CHECK(drain(*numbered_lines("!kv sync {n}", 2), 256) == "!!kv sync 0\n!!kv sync 1\n");
+  CHECK(drain(*numbered_lines("!kv sync", 1, ControlLike::keep), 256) == "!kv sync\n");
+  CHECK(drain(*numbered_lines("!{n}kv x", 1), 256) == "!0kv x\n");
+}
+
 TEST_CASE("a file that cannot be read is an error that names it") {
   const auto missing = file_lines("/no/such/file");
   REQUIRE_FALSE(missing);

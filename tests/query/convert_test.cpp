@@ -1,6 +1,7 @@
 // Conversion between engines: everything comes along, an interruption costs nothing, and what differs is found.
 #include "query/convert.hpp"
 
+#include "kvingest/ledger.hpp"
 #include "tests/query/stores.hpp"
 #include "tests/support/expect.hpp"
 #include "tests/support/json.hpp"
@@ -75,7 +76,7 @@ TEST_CASE("a conversion interrupted after any page goes on from there") {
       return fail(Code::busy, "interrupted");
     });
     REQUIRE_CODE(cut, Code::busy);
-    CHECK_OK(target->get(Space::meta, kConversionMark, [](std::string_view) {}));
+    CHECK_OK(target->get(Space::meta, kMetaConversion, [](std::string_view) {}));
     const auto rest = convert(*source, *target, always);
     REQUIRE_OK(rest);
     CHECK(rest->resumed);
@@ -85,7 +86,7 @@ TEST_CASE("a conversion interrupted after any page goes on from there") {
   }
 }
 
-TEST_CASE("an unfinished conversion says so when it is read, and is no source") {
+TEST_CASE("an unfinished conversion says so when it is read, and is no source and no place for a feed") {
   const TempDir temp;
   const std::string engine = test::persistent_engines().front();
   test::write_numbered(engine, temp / "from", 10);
@@ -99,6 +100,13 @@ TEST_CASE("an unfinished conversion says so when it is read, and is no source") 
   CHECK_CODE(convert(*target, *onwards, always), Code::invalid_argument);
   REQUIRE_OK(target->close());
   CHECK(test::kvq({"count"}, temp / "to").err.find("unfinished conversion") != std::string::npos);
+  const test::Finished compacted = test::kvq({"compact"}, temp / "to");
+  CHECK(compacted.exit.code == 3);
+  CHECK(compacted.err.find("unfinished conversion") != std::string::npos);
+  const test::Finished fed = test::run(
+      {test::program("kvingest"), "--store", engine, "--listen", "127.0.0.1:0", "--dir", (temp / "to").native()});
+  CHECK(fed.exit.code == 3);
+  CHECK(fed.err.find("run kvq convert again") != std::string::npos);
 }
 
 TEST_CASE("a target that holds a store is refused, and a wrong target is wrong usage") {
@@ -141,7 +149,7 @@ TEST_CASE("the digest knows the space, and where a key ends") {
   const auto one = digest([](WriteBatch& batch) { batch.put("ab", "c"); });
   CHECK(one != digest([](WriteBatch& batch) { batch.put("a", "bc"); }));
   CHECK(one != digest([](WriteBatch& batch) { batch.put_meta("ab", "c"); }));
-  CHECK(one == digest([](WriteBatch& batch) { batch.put("ab", "c"), batch.put_meta(kConversionMark, "0"); }));
+  CHECK(one == digest([](WriteBatch& batch) { batch.put("ab", "c"), batch.put_meta(kMetaConversion, "0"); }));
 }
 
 }  // namespace
