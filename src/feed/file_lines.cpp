@@ -45,7 +45,8 @@ class FileLines final : public LineSource {
     std::uint64_t lines = 0;
     const bool full = end_ - begin_ == buffer_.size();
     while (lines < lines_max && at < end) {
-      if (*at == '!' && escapes_ && !(at == front && (in_line_ || escaped_))) {
+      const bool begins_here = at != front || (!in_line_ && !escaped_);
+      if (*at == '!' && escapes_ && begins_here) {
         const auto control = looks_like_control({at, static_cast<std::size_t>(end - at)});
         if (!control && at == front && full)
           return fail(Code::invalid_argument, "{}: a line begins with {} '!', too many to tell what it is", name(),

@@ -1,6 +1,8 @@
 // The feed protocol, end to end: named sources, acknowledgements, limits and peers that misbehave.
 //
 // World: a kvingest of this build on loopback; where a test does not say otherwise, on an lmdb store of its own.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <fstream>
 #include <random>
@@ -56,7 +58,7 @@ TEST_CASE("a source that resumes is told its next line, and what it sends again 
 TEST_CASE("lines that follow a hello at once are numbered from the next one") {
   Service service;
   for (const std::string round : {"a", "b"}) {
-    TcpClient peer = greet(service, "source=s\n" + round + "1\n" + round + "2\n!kv bye");
+    TcpClient peer = greet(service, fmt::format("source=s\n{0}1\n{0}2\n!kv bye", round));
     CHECK(read_answer(peer).word == "welcome");
     CHECK(read_answer(peer).number("stored") == 2);
     CHECK_FALSE(peer.read_line());
