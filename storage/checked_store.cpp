@@ -40,7 +40,11 @@ CheckedStore::CheckedStore(std::unique_ptr<Store> engine, std::optional<StoreDir
       engine_(std::move(engine)),
       acked_(std::move(acked)),
       capabilities_(engine_->capabilities()),
-      read_only_(read_only) {}
+      read_only_(read_only) {
+  if (!directory_ || read_only_) return;
+  reserve_.emplace(directory_->path());
+  reserve_->take();
+}
 
 CheckedStore::~CheckedStore() {
   static_cast<void>(close());
@@ -82,8 +86,21 @@ Result<void> CheckedStore::write(const WriteBatch& batch, Durability durability)
   if (read_only_) return read_only_refusal();
   KV_TRY(batch.check());
   const WriterMark mark(writing_);
-  KV_TRY(noted_change(engine_->write(batch, durability)));
+  KV_TRY(noted_change(write_within_space(batch, durability)));
   return acknowledge(capabilities_.given(durability) == Durability::disk);
+}
+
+// On a full disk a batch that only takes away gets the reserve.
+Result<void> CheckedStore::write_within_space(const WriteBatch& batch, Durability durability) {
+  auto written = engine_->write(batch, durability);
+  if (!reserve_) return written;
+  full_ = !written && written.error().code == Code::no_space;
+  if (full_ && batch.puts() == 0 && reserve_->give_up()) {
+    written = engine_->write(batch, durability);
+    full_ = !written && written.error().code == Code::no_space;
+  }
+  if (written) reserve_->take_sometimes();
+  return written;
 }
 
 BatchMark CheckedStore::last_mark() const {
@@ -171,7 +188,9 @@ Result<void> CheckedStore::close() {
   const State before = state_.exchange(State::closed, std::memory_order_acq_rel);
   if (before == State::closed) return {};
   const WriterMark mark(writing_);
+  if (full_) reserve_->give_up();  // What closing writes must not fail for want of space.
   auto closed = engine_->close();
+  if (full_) reserve_->take();
   if (closed && acked_ && before == State::open) closed = acked_->settle();
   directory_.reset();
   if (before == State::open) return closed;

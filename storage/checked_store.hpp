@@ -15,6 +15,7 @@
 
 #include "kvingest/store.hpp"
 #include "storage/acked.hpp"
+#include "storage/reserve.hpp"
 #include "storage/store_directory.hpp"
 
 namespace kvingest {
@@ -53,6 +54,7 @@ class CheckedStore final : public Store {
   Result<T> noted(Result<T> answer) const;
   // The same for calls that change the store: there io_error latches, too.
   Result<void> noted_change(Result<void> answer) const;
+  Result<void> write_within_space(const WriteBatch& batch, Durability durability);
   // Before an answer goes out: notes in ACKED what it promises.
   Result<void> acknowledge(bool on_disk);
   [[nodiscard]] BatchMark last_mark() const;
@@ -60,6 +62,8 @@ class CheckedStore final : public Store {
   std::optional<StoreDirectory> directory_;  // Outlives the engine: its lock guards the engine's files.
   std::unique_ptr<Store> engine_;
   std::optional<AckedFile> acked_;
+  std::optional<Reserve> reserve_;  // Of a persistent store that may be written.
+  bool full_ = false;               // The last write found no space.
   const Capabilities capabilities_;
   const bool read_only_;
   mutable std::atomic<State> state_{State::open};

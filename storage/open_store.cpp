@@ -5,6 +5,7 @@
 #include "kvingest/engine.hpp"
 #include "storage/acked.hpp"
 #include "storage/checked_store.hpp"
+#include "storage/reserve.hpp"
 #include "storage/store_directory.hpp"
 
 namespace kvingest {
@@ -57,8 +58,7 @@ Result<AckedFile> open_acked(const Store& store, const EngineContext& context) {
   return file;
 }
 
-Result<std::unique_ptr<Store>> open_in_directory(const Engine& engine, const StoreOptions& options,
-                                                 EngineContext context) {
+Result<std::unique_ptr<Store>> try_to_open(const Engine& engine, const StoreOptions& options, EngineContext context) {
   auto directory = StoreDirectory::open(engine, options, *context.posix);
   KV_TRY(directory);
   context.dir = options.dir;
@@ -79,6 +79,17 @@ Result<std::unique_ptr<Store>> open_in_directory(const Engine& engine, const Sto
   return std::make_unique<CheckedStore>(std::move(*store), std::move(*directory), std::move(file), options.read_only);
 }
 
+// On a full disk the reserve makes the room that opening takes.
+Result<std::unique_ptr<Store>> open_in_directory(const Engine& engine, const StoreOptions& options,
+                                                 const EngineContext& context) {
+  auto store = try_to_open(engine, options, context);
+  const bool full = !store && store.error().code == Code::no_space && !options.read_only;
+  if (!full || !Reserve(options.dir).give_up()) return store;
+  context.notice(
+      fmt::format("the disk of {} is full: its reserve is given up to open the store", options.dir.native()));
+  return try_to_open(engine, options, context);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Store>> open_store(const StoreSpec& spec, const StoreOptions& options) {
@@ -92,7 +103,7 @@ Result<std::unique_ptr<Store>> open_store(const StoreSpec& spec, const StoreOpti
   context.read_only = options.read_only;
   context.posix = options.posix != nullptr ? options.posix : &Posix::real();
   context.notice = options.notice ? options.notice : drop_notice;
-  if (engine.persistent) return open_in_directory(engine, options, std::move(context));
+  if (engine.persistent) return open_in_directory(engine, options, context);
   auto store = engine.open(std::move(context));
   KV_TRY(store);
   return std::make_unique<CheckedStore>(std::move(*store), std::nullopt, std::nullopt, false);

@@ -327,17 +327,16 @@ void Committer::on_committed(bool synced) {
 /// Keeps the group for another try; false when there is to be none.
 bool Committer::on_refused(const Error& error) {
   {
-    const std::lock_guard lock(queue_mutex_);
-    if (give_up_) return false;
-    retry_pause_ = refused_ ? std::min(retry_pause_ * 2, kRetryLongest) : kRetryFirst;
-    if (!std::exchange(refused_, true)) {
-      log_error("reading stops until the store takes writes again: {}", error.text);
-      for (Inbox* inbox : inboxes_) inbox->paused(to_string(error.code));
-    }
+    const std::lock_guard lock(ledger_mutex_);  // First: who hears of the pause may look at once.
+    paused_ = error.text;
+    reason_ = to_string(error.code);
   }
-  const std::lock_guard lock(ledger_mutex_);
-  paused_ = error.text;
-  reason_ = to_string(error.code);
+  const std::lock_guard lock(queue_mutex_);
+  if (give_up_) return false;
+  retry_pause_ = refused_ ? std::min(retry_pause_ * 2, kRetryLongest) : kRetryFirst;
+  if (std::exchange(refused_, true)) return true;
+  log_error("reading stops until the store takes writes again: {}", error.text);
+  for (Inbox* inbox : inboxes_) inbox->paused(to_string(error.code));
   return true;
 }
 

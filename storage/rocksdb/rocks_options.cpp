@@ -126,10 +126,11 @@ void set_promises(rocksdb::Options& options) {
   options.wal_bytes_per_sync = 0;    // Would sync parts of the log out of order.
   options.recycle_log_file_num = 0;  // Old records behind the end of a recycled log can pass for new ones.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;  // An exact prefix of the batches.
-  options.paranoid_checks = true;                                              // A failed write stops later ones.
-  options.unordered_write = false;                                             // A snapshot must not change.
-  options.allow_mmap_writes = false;                                           // The log could not be synced.
-  options.wal_dir.clear();                                                     // All of it is in the store's directory.
+  options.avoid_flush_during_recovery = true;  // What is in the log stays there: a full disk can be opened.
+  options.paranoid_checks = true;              // A failed write stops later ones.
+  options.unordered_write = false;             // A snapshot must not change.
+  options.allow_mmap_writes = false;           // The log could not be synced.
+  options.wal_dir.clear();                     // All of it is in the store's directory.
   options.db_log_dir.clear();
   options.db_paths.clear();
 }

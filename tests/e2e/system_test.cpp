@@ -1,7 +1,6 @@
-// What the system sees, end to end: pinned threads, real syncs before answers, a failing disk, a full disk, bounded
-// memory.
+// What the system sees, end to end: pinned threads, real syncs before answers, a failing disk, bounded memory.
 //
-// World: a kvingest of this build; strace watches, fails or delays its system calls, a small tmpfs fills up.
+// World: a kvingest of this build; strace watches, fails or delays its system calls.
 #include <fmt/format.h>
 #include <sched.h>
 
@@ -10,7 +9,6 @@
 
 #include "tests/e2e/e2e.hpp"
 #include "tests/support/strace.hpp"
-#include "tests/support/tmpfs.hpp"
 
 namespace kvingest::test {
 namespace {
@@ -96,48 +94,6 @@ ENGINE_SCENARIO(persistent, "no answer comes when the sync fails, and the servic
   REQUIRE_FALSE(found.empty());
   CHECK(found.front() == "before");
   CHECK(found.size() <= 2);
-}
-
-ENGINE_SCENARIO(persistent, "a full disk is said clearly, and nothing acknowledged is lost") {
-  if (const auto reason = mounting_missing()) KV_SKIP(*reason);
-  Tmpfs small(24 << 20);
-  Service::Options options = service_on(subject);
-  options.dir = small / "db";
-  if (subject.engine().name == "mmap") options.store += ",segment=1M";
-  std::uint64_t acknowledged = 0;
-  std::uint64_t sent = 0;
-  {
-    Service service(options);
-    TcpClient peer = service.connect();
-    bool full = false;
-    for (int block = 0; block < 400 && !full; ++block) {
-      const std::string line(1000, static_cast<char>('a' + block % 26));
-      std::string lines;
-      for (int i = 0; i < 200; ++i) lines += fmt::format("{} {}\n", sent + static_cast<std::uint64_t>(i), line);
-      lines += "!kv sync\n";
-      sent += 200;
-      if (peer.send_some(lines, 2000ms) < lines.size()) break;
-      // Space is gone when the log says so; until then every sync is answered.
-      std::string answer;
-      while (answer.empty() && !full) {
-        if (const auto some = peer.read_some(50ms)) answer += *some;
-        full =
-            answer.find("!kv synced") == std::string::npos && service.err_text().find("o space") != std::string::npos;
-      }
-      if (answer.starts_with("!kv synced"))
-        acknowledged = Answer::parse(answer.substr(0, answer.find('\n'))).number("line");
-    }
-    CHECK(full);
-    CHECK(acknowledged > 0);
-    service.kill();
-  }
-  small.resize(256 << 20);
-  const std::vector<std::string> found = scan_values(small / "db");
-  CHECK(found.size() >= acknowledged);
-  CHECK(found.size() <= sent);
-  std::size_t wrong = 0;
-  for (std::size_t i = 0; i < found.size(); ++i) wrong += found[i].starts_with(fmt::format("{} ", i)) ? 0 : 1;
-  CHECK(wrong == 0);
 }
 
 TEST_CASE("a slow disk holds the sender back, memory stays bounded, and every line arrives") {

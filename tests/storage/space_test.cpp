@@ -3,6 +3,11 @@
 // World: a small tmpfs of the test's own, filled by the store itself; a child process under RLIMIT_FSIZE.
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <fstream>
+
+#include "storage/reserve.hpp"
+
 #include "tests/storage/campaign.hpp"
 #include "tests/storage/scenario.hpp"
 #include "tests/support/process.hpp"
@@ -92,6 +97,36 @@ ENGINE_SCENARIO(persistent, "a store that filled its disk can be read where it s
   auto store = subject.open({.dir = disk / "store", .read_only = true});
   CHECK(store->last_batch() == last);
   check_filled(*store, last);
+}
+
+ENGINE_SCENARIO(persistent, "the reserve lets a store on a full disk be opened, erased from and closed") {
+  if (const auto reason = mounting_missing()) KV_SKIP(*reason);
+  subject.use_small_files();
+  Tmpfs disk(kDiskBytes);
+  const StoreOptions here{.dir = disk / "store"};
+  std::uint64_t last = 0;
+  {
+    auto store = subject.open(here);
+    last = fill(*store);
+  }
+  {
+    std::ofstream others(disk / "others", std::ios::binary);  // They take what is left, to the last block.
+    const std::string kib(1024, 'o');
+    while (others.write(kib.data(), static_cast<std::streamsize>(kib.size())).flush()) continue;
+  }
+  CHECK(std::filesystem::file_size(disk / "store" / kReserveName) > 0);
+  for (std::uint64_t number = 1; number <= 5; ++number) {
+    CAPTURE(number);
+    auto store = subject.open(here);
+    WriteBatch batch;
+    batch.erase(fmt::format("fill/{}", number));
+    CHECK_OK(store->write(batch, Durability::disk));
+    close(*store);
+  }
+  auto store = subject.open(here);
+  CHECK(count(*store) == last - 5);
+  CHECK(get(*store, "fill/5") == std::nullopt);
+  CHECK_OK(store->verify());
 }
 
 ENGINE_SCENARIO(persistent, "a limit on the size of files is an error of the write, and nothing acknowledged is lost") {
