@@ -9,6 +9,7 @@
 // Lifetime: a view is valid until the sink returns.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -68,20 +69,17 @@ class VarintCutter {
  private:
   /// Takes bytes of a length; returns how many.
   std::size_t take_length(std::string_view bytes) {
-    std::size_t used = 0;
-    while (used < bytes.size()) {
-      length_[length_bytes_++] = bytes[used++];
-      if ((length_[length_bytes_ - 1] & 0x80) == 0) {
-        broken_ = codec::get_varint(length_, length_ + length_bytes_, left_) == nullptr;
-        in_message_ = !broken_;
-        return used;
-      }
-      if (length_bytes_ == codec::kVarint64BytesMax) {
-        broken_ = true;
-        return used;
-      }
-    }
-    return used;
+    // Nearly always all of it is here. One that comes in pieces is put together first.
+    const std::size_t before = length_bytes_;
+    const std::size_t part = std::min(bytes.size(), codec::kVarint64BytesMax - before);
+    const char* const from = before == 0 ? bytes.data() : length_;
+    if (before != 0) std::copy_n(bytes.data(), part, length_ + before);
+    const codec::VarintEnd read = codec::read_varint(from, from + before + part, left_);
+    in_message_ = read.fault == codec::Fault::none;
+    broken_ = !in_message_ && read.fault != codec::Fault::unfinished;
+    length_bytes_ = in_message_ ? static_cast<std::size_t>(read.next - from) : before + part;
+    if (!in_message_ && before == 0) std::copy_n(bytes.data(), part, length_);
+    return length_bytes_ - before;
   }
   void extend(std::string_view part) {
     left_ -= part.size();
