@@ -94,7 +94,7 @@ class ThreadPool {
   Gate* take_gate(std::uint32_t& bit) noexcept;
   void share(Gate& gate, std::uint32_t bit);
   void run_pieces(Gate& gate, std::uint32_t bit) noexcept;
-  void wait_until_left(Gate& gate);
+  void wait_until_left(Gate& gate) const;
   static bool enter(Gate& gate) noexcept;
   static void leave(Gate& gate) noexcept;
 

@@ -139,7 +139,7 @@ void ThreadPool::run_pieces(Gate& gate, std::uint32_t bit) noexcept {
   }
 }
 
-void ThreadPool::wait_until_left(Gate& gate) {
+void ThreadPool::wait_until_left(Gate& gate) const {
   for (std::uint32_t spin = 0; spin < spins_; ++spin) {
     if (gate.state.load(std::memory_order_acquire) == 0) return;
     relax();
