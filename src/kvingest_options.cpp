@@ -34,6 +34,8 @@ struct Written {
   std::uint64_t line_bytes = std::uint64_t{256} << 20;
   std::uint64_t rejects_max = std::uint64_t{256} << 20;
   std::uint64_t queue_bytes = std::uint64_t{8} << 20;
+  std::uint64_t retain_bytes = 0;
+  std::chrono::milliseconds retain_age{0};
   bool strict = false;
   std::size_t max_connections = 1024;
   std::size_t max_sources = 10'000;
@@ -85,6 +87,8 @@ void declare(cli::Command& line, Written& w) {
   line.size("line-bytes", &w.line_bytes, "budget of each worker for unfinished messages");
   line.size("rejects-max", &w.rejects_max, "bytes of rejected messages that are kept");
   line.size("queue-bytes", &w.queue_bytes, "budget for batches between workers and committer");
+  line.size("retain-bytes", &w.retain_bytes, "drop the oldest arrivals when keys and values take more; 0: keep all");
+  line.duration("retain-age", &w.retain_age, "drop what arrived longer ago; 0: keep all");
   line.flag("strict", &w.strict, "close a connection at its first rejected message");
   line.number("max-connections", &w.max_connections, "N", "refuse further producers", 1);
   line.number("max-sources", &w.max_sources, "N", "refuse a hello for one more source", 1);
@@ -263,6 +267,22 @@ Result<void> read_limits(const Written& w, ServiceOptions& to) {
   return {};
 }
 
+Result<void> read_retention(const Written& w, ServiceOptions& to) {
+  RetentionOptions& retention = to.committer.retention;
+  retention.bytes_max = w.retain_bytes;
+  retention.age = w.retain_age;
+  if (!retention.enabled()) return {};
+  auto seq_in_key = SeqInKey::of(to.plan.key().text());
+  KV_TRY(seq_in_key);
+  if (!seq_in_key->leads()) {
+    return fail(Code::invalid_argument,
+                "--key {}: with --retain-bytes or --retain-age keys begin with {{seq}}, so that the oldest are found",
+                to.plan.key().text());
+  }
+  retention.seq_in_key = *seq_in_key;
+  return {};
+}
+
 Result<std::string> make_demo_dir() {
   std::string path = (std::filesystem::temp_directory_path() / "kvingest-demo-XXXXXX").native();
   if (::mkdtemp(path.data()) == nullptr) return fail(errno, "mkdtemp {}", path);
@@ -278,6 +298,7 @@ Result<KvingestOptions> check(const Written& w) {
   KV_TRY(read_cpus(w, to.service));
   KV_TRY(read_record(w, to.service));
   KV_TRY(read_limits(w, to.service));
+  KV_TRY(read_retention(w, to.service));
   KV_TRY(read_endpoints(w, to.service));
   to.durability = to.service.durability = w.durability;
   to.port_file = w.port_file;

@@ -34,6 +34,18 @@ void declare_export(cli::Command& command, Settings& settings) {
   declare_selection(command, settings);
 }
 
+void declare_erase(cli::Command& command, Settings& settings) {
+  command.text("prefix", &settings.prefix, "P", "keys that begin with P");
+  command.text("from", &settings.from, "A", "the first key");
+  command.text("to", &settings.to, "B", "up to this key, without it");
+}
+
+void declare_import(cli::Command& command, Settings& settings) {
+  command.positional("FILE", &settings.input, "the file; - for stdin").require();
+  command.choice("format", &settings.import_form, {"text", "messages"},
+                 "text: KEY<TAB>VALUE as scan prints it, where numbers are given anew; messages: as a feed sends them");
+}
+
 void declare_rejects(cli::Command& command, Settings& settings) {
   command.positional("ACTION", &settings.action, "list; export (the raw bytes, a message a line); replay").require();
   command.text("columns", &settings.columns, "A,B,...", "replay: the columns of csv, where the store does not know");
@@ -65,6 +77,8 @@ constexpr CommandRow kCommands[] = {
     {"verify", "check every checksum; exit 1 and the first damaged place", verify, declare_nothing},
     {"audit", "recount the store against its ledger; exit 1 and the difference", audit, declare_nothing},
     {"rejects", "list, export or replay messages that became no record", rejects, declare_rejects},
+    {"delete", "erase the records that --prefix, --from and --to name", erase, declare_erase},
+    {"import", "store the lines of a file; exit 1 if some were rejected", import_records, declare_import},
     {"convert", "copy everything into a new store of any engine, and compare", convert, declare_convert},
     {"backup", "copy the store, as of one moment, into a new directory", backup, declare_backup},
     {"compact", "give back the space of what was overwritten and erased", compact, declare_nothing},
@@ -72,7 +86,7 @@ constexpr CommandRow kCommands[] = {
 
 int run(int argc, char* argv[]) {
   Settings settings;
-  cli::CommandLine line("kvq", "Reads a kvingest store.");
+  cli::CommandLine line("kvq", "Reads a kvingest store, and looks after it.");
   for (const CommandRow& row : kCommands) {
     cli::Command& command = line.command(row.name, row.help);
     command.text("dir", &settings.dir, "DIR", "the store's directory");

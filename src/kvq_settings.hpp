@@ -27,8 +27,10 @@ struct Settings {
   bool reverse = false;
   std::uint64_t tail_count = 10;
   std::string export_form = "text";
-  std::string target;                  // backup, convert
-  std::string action;                  // rejects
+  std::string target;  // backup, convert
+  std::string action;  // rejects
+  std::string input;   // import
+  std::string import_form = "text";
   std::optional<std::string> columns;  // rejects replay
 
   [[nodiscard]] query::RowForm form() const { return json ? query::RowForm::json : query::RowForm::text; }
@@ -62,6 +64,8 @@ int stats(const Settings& settings);
 int verify(const Settings& settings);
 int audit(const Settings& settings);
 int rejects(const Settings& settings);
+int erase(const Settings& settings);
+int import_records(const Settings& settings);
 int convert(const Settings& settings);
 int backup(const Settings& settings);
 int compact(const Settings& settings);

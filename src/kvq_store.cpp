@@ -7,6 +7,8 @@
 #include "kvq_settings.hpp"
 #include "query/audit.hpp"
 #include "query/convert.hpp"
+#include "query/erase.hpp"
+#include "query/import.hpp"
 #include "query/rejects.hpp"
 #include "query/store_commands.hpp"
 
@@ -129,6 +131,31 @@ int rejects(const Settings& settings) {
     Output out(STDOUT_FILENO);
     return exit_code_of(list ? query::list_rejects(*opened.store, settings.form(), out)
                              : query::export_rejects(*opened.store, out));
+  });
+}
+
+int erase(const Settings& settings) {
+  if (!settings.prefix && !settings.from && !settings.to) {
+    return complain({Code::invalid_argument, 0, "delete: say which records: --prefix, --from or --to"}, cli::kUsage);
+  }
+  return with_writable_store(settings, [&](OpenedStore& opened) {
+    const auto selection = selection_of(settings, opened.labels.seq_keys);
+    if (!selection) return complain(selection.error(), cli::kUsage);
+    Output out(STDOUT_FILENO);
+    const int code = exit_code_of(query::print_erased(*opened.store, *selection, settings.form(), out));
+    const auto closed = opened.store->close();
+    return closed ? code : complain(closed.error(), cli::kIncomplete);
+  });
+}
+
+int import_records(const Settings& settings) {
+  const auto form = query::parse_import_form(settings.import_form);
+  if (!form) return complain(form.error(), cli::kUsage);
+  return with_writable_store(settings, [&](OpenedStore& opened) {
+    Output out(STDOUT_FILENO);
+    const int code = exit_code_of(query::print_import(opened, settings.input, *form, settings.form(), out));
+    const auto closed = opened.store->close();
+    return closed ? code : complain(closed.error(), cli::kIncomplete);
   });
 }
 

@@ -6,6 +6,9 @@
 //   columns           text: the columns that a csv header named, as one csv line
 //   convert           how far an unfinished conversion into this store came (src/query/convert.hpp)
 //   source/NAME       SourceRecord: progress and lifetime totals of a source; unnamed feeds share the name "@"
+//   removed           RemovedTotals: records that were stored and have been taken away
+//   held              HeldBytes: what retention counts
+//   time/NUMBER       u64: when, in ns since the epoch, all records up to the number had arrived; NUMBER as below
 //   rejects           RejectTotals
 //   reject/NUMBER     RejectRecord; NUMBER is 8 bytes, big-endian, from 1 in the order of rejection
 //
@@ -25,6 +28,9 @@ namespace kvingest {
 inline constexpr std::string_view kMetaSeq = "seq";
 inline constexpr std::string_view kMetaColumns = "columns";
 inline constexpr std::string_view kMetaConversion = "convert";
+inline constexpr std::string_view kMetaRemoved = "removed";
+inline constexpr std::string_view kMetaHeld = "held";
+inline constexpr std::string_view kMetaTimes = "time/";
 inline constexpr std::string_view kMetaSources = "source/";
 inline constexpr std::string_view kMetaRejectTotals = "rejects";
 inline constexpr std::string_view kMetaRejects = "reject/";
@@ -62,6 +68,24 @@ struct RejectTotals {
   [[nodiscard]] static Result<RejectTotals> decode(std::string_view bytes);
 };
 
+/// Records that were stored and are no more.
+struct RemovedTotals {
+  std::uint64_t erased = 0;   ///< By kvq delete.
+  std::uint64_t expired = 0;  ///< By --retain-bytes and --retain-age.
+
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static Result<RemovedTotals> decode(std::string_view bytes);
+};
+
+/// Bytes of all keys and values, as of a number. Where `seq` is not the last number given, the count is stale.
+struct HeldBytes {
+  std::uint64_t seq = 0;
+  std::uint64_t bytes = 0;
+
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static Result<HeldBytes> decode(std::string_view encoded);
+};
+
 /// A message that could not become a record.
 struct RejectRecord {
   std::string peer;            ///< "127.0.0.1:40123".
@@ -81,8 +105,17 @@ struct RejectRecord {
 [[nodiscard]] std::string source_key(std::string_view name);
 [[nodiscard]] std::string reject_key(std::uint64_t number);
 
-[[nodiscard]] std::string encode_seq(std::uint64_t seq);
-[[nodiscard]] Result<std::uint64_t> decode_seq(std::string_view bytes);
+[[nodiscard]] std::string time_key(std::uint64_t number);
+
+[[nodiscard]] std::string encode_number(std::uint64_t number);
+/// `key` is for the message.
+[[nodiscard]] Result<std::uint64_t> decode_number(std::string_view bytes, std::string_view key);
+[[nodiscard]] inline std::string encode_seq(std::uint64_t seq) {
+  return encode_number(seq);
+}
+[[nodiscard]] inline Result<std::uint64_t> decode_seq(std::string_view bytes) {
+  return decode_number(bytes, kMetaSeq);
+}
 
 [[nodiscard]] std::string encode_columns(std::string_view columns);
 [[nodiscard]] Result<std::string> decode_columns(std::string_view bytes);

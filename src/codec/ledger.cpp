@@ -27,6 +27,12 @@ std::string encode_numbers(std::initializer_list<std::uint64_t> numbers) {
   return bytes;
 }
 
+std::string numbered_key(std::string_view first, std::uint64_t number) {
+  char digits[8];
+  codec::put_ordered(digits, number);
+  return std::string(first).append(digits, sizeof digits);
+}
+
 /// Takes values from the front of an encoded entry; after the first that is not there, everything reads as empty.
 class Decoder {
  public:
@@ -104,6 +110,32 @@ Result<RejectTotals> RejectTotals::decode(std::string_view bytes) {
   return totals;
 }
 
+std::string RemovedTotals::encode() const {
+  return encode_numbers({erased, expired});
+}
+
+Result<RemovedTotals> RemovedTotals::decode(std::string_view bytes) {
+  Decoder in(bytes);
+  RemovedTotals totals;
+  totals.erased = in.u64();
+  totals.expired = in.u64();
+  if (!in.whole()) return fail(Code::corrupt, "meta {}: {} bytes that are no totals", kMetaRemoved, bytes.size());
+  return totals;
+}
+
+std::string HeldBytes::encode() const {
+  return encode_numbers({seq, bytes});
+}
+
+Result<HeldBytes> HeldBytes::decode(std::string_view encoded) {
+  Decoder in(encoded);
+  HeldBytes held;
+  held.seq = in.u64();
+  held.bytes = in.u64();
+  if (!in.whole()) return fail(Code::corrupt, "meta {}: {} bytes that are no count", kMetaHeld, encoded.size());
+  return held;
+}
+
 std::string RejectRecord::encode() const {
   std::string to = encode_numbers({line, offset, length, checksum});
   for (const std::string* text : {&peer, &source, &reason, &detail, &bytes}) append_text(to, *text);
@@ -131,20 +163,22 @@ std::string source_key(std::string_view name) {
 }
 
 std::string reject_key(std::uint64_t number) {
-  char digits[8];
-  codec::put_ordered(digits, number);
-  return std::string(kMetaRejects).append(digits, sizeof digits);
+  return numbered_key(kMetaRejects, number);
 }
 
-std::string encode_seq(std::uint64_t seq) {
-  return encode_numbers({seq});
+std::string time_key(std::uint64_t number) {
+  return numbered_key(kMetaTimes, number);
 }
 
-Result<std::uint64_t> decode_seq(std::string_view bytes) {
+std::string encode_number(std::uint64_t number) {
+  return encode_numbers({number});
+}
+
+Result<std::uint64_t> decode_number(std::string_view bytes, std::string_view key) {
   Decoder in(bytes);
-  const std::uint64_t seq = in.u64();
-  if (!in.whole()) return fail(Code::corrupt, "meta {}: {} bytes that are no number", kMetaSeq, bytes.size());
-  return seq;
+  const std::uint64_t number = in.u64();
+  if (!in.whole()) return fail(Code::corrupt, "meta {}: {} bytes that are no number", key, bytes.size());
+  return number;
 }
 
 std::string encode_columns(std::string_view columns) {

@@ -4,7 +4,7 @@
 
 #include "base/json_writer.hpp"
 #include "query/pages.hpp"
-#include "query/seq_in_key.hpp"
+#include "record/seq_in_key.hpp"
 #include "record/text_escape.hpp"
 
 namespace kvingest::query {
@@ -107,13 +107,23 @@ class Auditor {
   void check_numbers() {
     std::uint64_t stored = 0;
     for (const auto& [name, source] : audit_.ledger.sources) stored += name == kRespSource ? 0 : source.total.stored;
-    if (audit_.numbered != stored) differs("stored {}, but {} numbered records are there", stored, audit_.numbered);
+    const RemovedTotals& removed = audit_.ledger.removed;
+    if (audit_.numbered + removed.erased + removed.expired != stored) {
+      differs("stored {}, erased {} and expired {}, but {} numbered records are there", stored, removed.erased,
+              removed.expired, audit_.numbered);
+    }
   }
 
   void check_count() {
     const std::uint64_t stored = audit_.ledger.total().stored;
-    if (audit_.records > stored) differs("stored {}, but {} records are there", stored, audit_.records);
-    if (audit_.records <= stored) audit_.overwritten = stored - audit_.records;
+    const RemovedTotals& removed = audit_.ledger.removed;
+    const std::uint64_t known = audit_.records + removed.erased + removed.expired;
+    if (known > stored) {
+      differs("stored {}, erased {} and expired {}, but {} records are there", stored, removed.erased, removed.expired,
+              audit_.records);
+    } else {
+      audit_.overwritten = stored - known;
+    }
   }
 
   const Store& store_;
@@ -134,6 +144,7 @@ std::string as_json(const Audit& audit) {
   if (audit.seq_in_key) json.field("numbered", audit.numbered);
   if (!audit.seq_in_key) json.field("overwritten", audit.overwritten);
   json.field("last_seq", audit.ledger.seq);
+  json.field("erased", audit.ledger.removed.erased).field("expired", audit.ledger.removed.expired);
   append_tally(json, audit.ledger.total());
   json.field("rejects_kept", audit.rejects_kept).field("rejects_unkept", audit.ledger.rejects.unkept);
   json.key("sources").begin_array();
@@ -156,8 +167,9 @@ std::string as_text(const Audit& audit) {
   };
   for (const auto& [name, source] : audit.ledger.sources) line("source " + escaped(name), source.total);
   line("total", audit.ledger.total());
-  text += fmt::format("records {}  last number {}  rejects kept {}  unkept {}", audit.records, audit.ledger.seq,
-                      audit.rejects_kept, audit.ledger.rejects.unkept);
+  text += fmt::format("records {}  last number {}  erased {}  expired {}  rejects kept {}  unkept {}", audit.records,
+                      audit.ledger.seq, audit.ledger.removed.erased, audit.ledger.removed.expired, audit.rejects_kept,
+                      audit.ledger.rejects.unkept);
   text += audit.seq_in_key ? fmt::format("  numbered {}\n", audit.numbered)
                            : fmt::format("  overwritten {}\n", audit.overwritten);
   for (const std::string& difference : audit.differences) text += "difference: " + difference + "\n";

@@ -40,6 +40,8 @@ Result<StoredLedger> read_ledger(const Store& store) {
       store.get(Space::meta, kMetaSeq, [&](std::string_view value) { decoding.keep(decode_seq(value), ledger.seq); }));
   KV_TRY(store.get(Space::meta, kMetaRejectTotals,
                    [&](std::string_view value) { decoding.keep(RejectTotals::decode(value), ledger.rejects); }));
+  KV_TRY(store.get(Space::meta, kMetaRemoved,
+                   [&](std::string_view value) { decoding.keep(RemovedTotals::decode(value), ledger.removed); }));
   const auto walked = walk_pages(
       store, Space::meta, select(std::string(kMetaSources), std::nullopt, std::nullopt),
       [&](std::string_view key, std::string_view value) {

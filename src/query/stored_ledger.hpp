@@ -15,6 +15,7 @@ struct StoredLedger {
   std::uint64_t seq = 0;  ///< The last arrival number given.
   std::map<std::string, SourceRecord, std::less<>> sources;
   RejectTotals rejects;
+  RemovedTotals removed;
 
   [[nodiscard]] Tally total() const;
 };

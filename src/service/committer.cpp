@@ -14,6 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
+using WallClock = Retention::WallClock;
 
 constexpr std::chrono::milliseconds kRetryFirst = 20ms;
 constexpr std::chrono::milliseconds kRetryLongest = 500ms;  // A feed goes on at most this long after space is back.
@@ -28,7 +29,14 @@ bool is_refusal(const Error& error) {
 Result<std::unique_ptr<Committer>> Committer::start(Store& store, CommitterOptions options) {
   auto book = SourceBook::load(store);
   KV_TRY(book);
-  std::unique_ptr<Committer> committer(new Committer(store, std::move(*book), std::move(options)));
+  std::optional<Retention> retention;
+  if (options.retention.enabled()) {
+    auto loaded = Retention::load(store, options.retention, book->seq(), WallClock::now());
+    KV_TRY(loaded);
+    retention = std::move(*loaded);
+  }
+  std::unique_ptr<Committer> committer(
+      new Committer(store, std::move(*book), std::move(retention), std::move(options)));
   std::promise<Result<void>> ready;
   auto started = ready.get_future();
   committer->thread_ = std::thread([self = committer.get(), &ready] {
@@ -42,13 +50,15 @@ Result<std::unique_ptr<Committer>> Committer::start(Store& store, CommitterOptio
   return committer;
 }
 
-Committer::Committer(Store& store, SourceBook book, CommitterOptions options)
+Committer::Committer(Store& store, SourceBook book, std::optional<Retention> retention, CommitterOptions options)
     : store_(store),
       capabilities_(store.capabilities()),
       options_(std::move(options)),
       // Where a write waits for the disk, the next batch is better cut meanwhile, on another thread.
       commits_inline_(capabilities_.given(options_.level) < Durability::disk && !capabilities_.syncs_each_write),
-      book_(std::move(book)) {
+      book_(std::move(book)),
+      retention_(std::move(retention)) {
+  if (retention_) expire_due_ = Clock::now();
   const std::uint64_t seq = book_.seq();
   ledger_.first_seq = seq;
   ledger_.watermarks = {seq, seq, capabilities_.persistent ? seq : 0};
@@ -171,6 +181,7 @@ void Committer::run() {
     const std::lock_guard held(commit_mutex_);
     take_queue();
     if (!group_.empty() && commit_group() == Attempt::answered) deliver_group();
+    if (retention_ && !failure_ && Clock::now() >= expire_due_) expire_some();
     if (Clock::now() >= sync_due_ && !failure_) {
       if (const auto synced = sync_store(); !synced) latch(synced.error());
     }
@@ -185,12 +196,14 @@ bool Committer::wait_for_work() {
       if (!give_up_) queue_wakes_.wait_for(lock, retry_pause_, [this] { return give_up_; });
       return true;
     }
+    const Clock::time_point due = std::min(sync_due_, expire_due_);
     if (!queue_.empty() || Clock::now() >= sync_due_) return true;
     if (stopping_) return false;
-    if (sync_due_ == Clock::time_point::max()) {
+    if (Clock::now() >= due) return true;
+    if (due == Clock::time_point::max()) {
       queue_wakes_.wait(lock);
     } else {
-      queue_wakes_.wait_until(lock, sync_due_);
+      queue_wakes_.wait_until(lock, due);
     }
   }
 }
@@ -247,7 +260,39 @@ void Committer::build_group() {
     settle_source(*parcel);
   }
   book_.write_changes(batch_);
+  if (retention_ && !batch_.empty()) retention_->add_group(batch_, book_.next_seq(), WallClock::now());
   group_built_ = true;
+}
+
+/// Drops the oldest records that are to go, in a batch of their own. At `kernel`, for what a power cut brings back is
+/// dropped again; its count comes back with it.
+void Committer::expire_some() {
+  {
+    const std::lock_guard lock(queue_mutex_);
+    expire_due_ = Clock::now() + retention_->look_every();
+  }
+  WriteBatch batch;
+  const auto expired = retention_->expire_some(store_, batch, WallClock::now());
+  if (!expired) return latch(expired.error());
+  if (batch.empty()) return;
+  if (const auto written = store_.write(batch, Durability::kernel); !written) {
+    if (!is_refusal(written.error())) latch(written.error());
+    return;  // Refused for want of space: the next look tries again.
+  }
+  retention_->expired();
+  {
+    const std::lock_guard lock(ledger_mutex_);
+    ledger_.expired += *expired;
+  }
+  plan_to_expire();
+}
+
+/// More is to go already: at once, but groups have their turn between.
+void Committer::plan_to_expire() {
+  if (!retention_->is_due(WallClock::now())) return;
+  const std::lock_guard lock(queue_mutex_);
+  expire_due_ = Clock::now();
+  queue_wakes_.notify_one();
 }
 
 /// Whether what `parcel` holds goes into the store: not a hello's, nor a connection's that has been taken over from.
@@ -294,6 +339,10 @@ void Committer::settle_source(const Parcel& parcel) {
 
 void Committer::on_committed(bool synced) {
   book_.commit();
+  if (retention_) {
+    retention_->group_written();
+    plan_to_expire();
+  }
   {
     const std::lock_guard lock(ledger_mutex_);
     for (const auto& parcel : group_) {

@@ -29,6 +29,7 @@
 
 #include "kvingest/ingest.hpp"
 #include "service/metrics.hpp"
+#include "service/retention.hpp"
 #include "service/run_ledger.hpp"
 #include "service/source_book.hpp"
 
@@ -39,7 +40,8 @@ struct CommitterOptions {
   std::chrono::milliseconds sync_interval{0};  ///< With level kernel: sync what is not on disk this often; 0: never.
   std::size_t queue_bytes = std::size_t{8} << 20;
   std::uint64_t rejects_bytes_max = std::uint64_t{256} << 20;
-  std::size_t sources_max = 10'000;                ///< A hello for one more is refused.
+  std::size_t sources_max = 10'000;  ///< A hello for one more is refused.
+  RetentionOptions retention;
   std::optional<int> cpu;                          ///< Pin the thread to it.
   std::function<void(const Error&)> store_failed;  ///< Called once, on the thread that saw it; must not block.
 };
@@ -78,11 +80,13 @@ class Committer final : public ParcelSink {
  private:
   enum class Attempt : std::uint8_t { answered, refused };
 
-  Committer(Store& store, SourceBook book, CommitterOptions options);
+  Committer(Store& store, SourceBook book, std::optional<Retention> retention, CommitterOptions options);
 
   void run();
   bool wait_for_work();
   void take_queue();
+  void expire_some();
+  void plan_to_expire();
   bool queue_is_empty() const;
   std::unique_ptr<Parcel> commit_here(std::unique_ptr<Parcel>& parcel);
   Attempt commit_group();
@@ -105,6 +109,7 @@ class Committer final : public ParcelSink {
   // Guarded by commit_mutex_: the store's writing side, the books and the group.
   std::timed_mutex commit_mutex_;
   SourceBook book_;
+  std::optional<Retention> retention_;
   std::vector<std::unique_ptr<Parcel>> group_;
   WriteBatch batch_;
   bool group_built_ = false;  // batch_ holds group_: it was refused and is tried again.
@@ -123,6 +128,7 @@ class Committer final : public ParcelSink {
   bool give_up_ = false;
   std::chrono::milliseconds retry_pause_{0};
   std::chrono::steady_clock::time_point sync_due_ = std::chrono::steady_clock::time_point::max();
+  std::chrono::steady_clock::time_point expire_due_ = std::chrono::steady_clock::time_point::max();
 
   // Guarded by ledger_mutex_.
   mutable std::mutex ledger_mutex_;

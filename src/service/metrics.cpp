@@ -52,6 +52,7 @@ void add_ledger(std::vector<MetricFamily>& to, const RunLedger& ledger) {
   counter("kvingest_messages_rejected_total", "Messages that could not become a record", tally.rejected);
   counter("kvingest_messages_blank_total", "Messages that held nothing to store", tally.blank);
   counter("kvingest_messages_duplicate_total", "Messages that were in the store already", tally.duplicate);
+  counter("kvingest_records_expired_total", "Records dropped by --retain-bytes and --retain-age", ledger.expired);
   counter("kvingest_received_bytes_total", "Bytes taken from the feeds", ledger.bytes);
   gauge("kvingest_messages_pending", "Messages received and not yet decided", static_cast<double>(ledger.pending));
   gauge("kvingest_stored_sequence", "Last number that readers see", static_cast<double>(ledger.watermarks.stored));

@@ -24,6 +24,8 @@ class SourceBook {
 
   /// The last arrival number given, by groups that are committed.
   [[nodiscard]] std::uint64_t seq() const noexcept { return seq_; }
+  /// ... with the group being built.
+  [[nodiscard]] std::uint64_t next_seq() const noexcept { return next_seq_; }
   /// Lifetime records by name, of groups that are committed.
   [[nodiscard]] const std::map<std::string, SourceRecord, std::less<>>& sources() const noexcept { return sources_; }
 

@@ -63,7 +63,7 @@ std::string status_json(const ServiceFacts& facts, const StatusLook& look) {
       .field("uptime_milliseconds", milliseconds(Clock::now() - facts.started))
       .field("connections", look.connections);
   put_tally(json, ledger.tally);
-  json.field("pending", ledger.pending).field("bytes", ledger.bytes);
+  json.field("pending", ledger.pending).field("bytes", ledger.bytes).field("expired", ledger.expired);
   json.key("watermarks")
       .begin_object()
       .field("stored", ledger.watermarks.stored)

@@ -2,7 +2,7 @@
 #include "kvingest/ledger.hpp"
 
 #include "query/audit.hpp"
-#include "query/seq_in_key.hpp"
+#include "record/seq_in_key.hpp"
 #include "tests/query/stores.hpp"
 #include "tests/support/expect.hpp"
 #include "tests/support/json.hpp"
@@ -88,7 +88,7 @@ TEST_CASE("a record that is gone, one too many, and a number never given are dif
   };
   CHECK(tampered("{seq}", [](WriteBatch& batch) {
           batch.erase("\0\0\0\0\0\0\0\x02"s);
-        }).find("stored 3, but 2 numbered records") != std::string::npos);
+        }).find("stored 3, erased 0 and expired 0, but 2 numbered records") != std::string::npos);
   CHECK(tampered("k/{seq}", [](WriteBatch& batch) { batch.put("k/00000000000000000009", "x"); }).find("never given") !=
         std::string::npos);
   CHECK(tampered("{line}/{seq}", [](WriteBatch& batch) {
@@ -97,7 +97,7 @@ TEST_CASE("a record that is gone, one too many, and a number never given are dif
         }).find("another key holds") != std::string::npos);
   CHECK(tampered("{line}", [](WriteBatch& batch) {
           batch.put("x", "y"), batch.put("z", "");
-        }).find("stored 3, but 5 records") != std::string::npos);
+        }).find("stored 3, erased 0 and expired 0, but 5 records") != std::string::npos);
 }
 
 TEST_CASE("a reject that is gone and a tally that does not add up are differences") {

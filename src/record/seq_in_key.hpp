@@ -10,7 +10,7 @@
 
 #include "kvingest/result.hpp"
 
-namespace kvingest::query {
+namespace kvingest {
 
 class SeqInKey {
  public:
@@ -32,4 +32,4 @@ class SeqInKey {
   bool leads_ = false;
 };
 
-}  // namespace kvingest::query
+}  // namespace kvingest

@@ -1,4 +1,4 @@
-#include "query/seq_in_key.hpp"
+#include "record/seq_in_key.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -6,7 +6,7 @@
 #include "record/text_escape.hpp"
 #include "record/text_template.hpp"
 
-namespace kvingest::query {
+namespace kvingest {
 namespace {
 
 using Part = TextTemplate::Part;
@@ -66,4 +66,4 @@ std::optional<std::uint64_t> SeqInKey::find(std::string_view key) const noexcept
   return seq;
 }
 
-}  // namespace kvingest::query
+}  // namespace kvingest

@@ -1,0 +1,45 @@
+#include "query/erase.hpp"
+
+#include "base/json_writer.hpp"
+#include "query/stored_ledger.hpp"
+
+namespace kvingest::query {
+
+Result<std::uint64_t> erase_records(Store& store, const Selection& selection) {
+  const auto ledger = read_ledger(store);
+  KV_TRY(ledger);
+  RemovedTotals removed = ledger->removed;
+  WriteBatch batch;
+  const auto erased = walk_pages(
+      store, Space::records, selection,
+      [&](std::string_view key, std::string_view) {
+        batch.erase(key);
+        ++removed.erased;
+      },
+      [&]() -> Result<bool> {
+        if (batch.empty()) return true;
+        batch.put_meta(kMetaRemoved, removed.encode());
+        batch.erase_meta(kMetaHeld);  // The next run with a limit counts again.
+        KV_TRY(store.write(batch, Durability::kernel));
+        batch.clear();
+        return true;
+      });
+  KV_TRY(erased);
+  KV_TRY(store.sync());
+  return erased;
+}
+
+Result<void> print_erased(Store& store, const Selection& selection, RowForm form, Output& out) {
+  const auto erased = erase_records(store, selection);
+  KV_TRY(erased);
+  if (form == RowForm::json) {
+    JsonWriter json;
+    json.begin_object().field("erased", *erased).end_object();
+    out.text() += json.text() + "\n";
+  } else {
+    out.text() += fmt::format("erased {}\n", *erased);
+  }
+  return out.flush();
+}
+
+}  // namespace kvingest::query
