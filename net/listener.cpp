@@ -27,9 +27,16 @@ constexpr std::chrono::minutes kLogInterval{1};
 void keep_alive(StreamProtocol::socket& socket) {
   const int fd = socket.native_handle();
   const int on = 1;
+  const int idle_seconds = 60;  // The system's own is two hours.
+  const int interval_seconds = 20;
+  const int probes = 3;
   const int user_timeout_ms = 120'000;
   ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // Both fail on a Unix socket, which needs neither.
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_seconds, sizeof idle_seconds);
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_seconds, sizeof interval_seconds);
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on,
+               sizeof on);  // On a Unix socket all but the first fail, and are not needed.
   ::setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &user_timeout_ms, sizeof user_timeout_ms);
 }
 

@@ -1,6 +1,8 @@
 // kvingest -- the service: takes TCP text feeds into an embedded store, durably.
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -63,6 +65,20 @@ std::string as_text(const Summary& summary) {
       to_string(summary.report.level), summary.store);
 }
 
+/// Each producer takes a descriptor, and the usual limit is below what --max-connections allows.
+void allow_descriptors(std::size_t connections_max) {
+  constexpr rlim_t kOthers = 64;  // The store's, the pages', the program's own.
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  const rlim_t wanted = connections_max + kOthers;
+  if (limit.rlim_cur >= wanted) return;
+  limit.rlim_cur = std::min(wanted, limit.rlim_max);
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < wanted) {
+    log_warning("{} descriptors are allowed (ulimit -n), too few for --max-connections {}", limit.rlim_cur,
+                connections_max);
+  }
+}
+
 int exit_code_of(const OpenFailure& failure) {
   if (failure.part == ServicePart::listener) return cli::kIncomplete;
   // Another key template than the store's: a mistake in the command, and nothing was touched.
@@ -110,6 +126,7 @@ int run(int argc, char* argv[]) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGHUP, SIG_IGN);   // There is nothing to reload yet; a closed terminal is no reason to stop.
   std::signal(SIGXFSZ, SIG_IGN);  // A file size limit is an error of the call, not the end of the process.
+  allow_descriptors(options.service.connections_max);
   const std::string demo_dir = options.demo_dir;
   const int code = serve(std::move(options));
   std::error_code ignored;

@@ -168,37 +168,6 @@ TEST_CASE("that a half-closed connection ends is an answer: its lines are durabl
   CHECK(count_records(service.dir()) == 1'000);
 }
 
-TEST_CASE("many connections on two workers: each keeps its order, none loses a line") {
-  constexpr std::size_t kPeers = 8;
-  constexpr std::size_t kLines = 5'000;
-  Service service({.store = "lmdb", .args = {"--cpu", "auto"}});
-  std::vector<TcpClient> peers;
-  for (std::size_t i = 0; i < kPeers; ++i) peers.push_back(service.connect());
-  for (std::size_t block = 0; block < 5; ++block) {
-    for (std::size_t i = 0; i < kPeers; ++i) {
-      std::string lines;
-      for (std::size_t n = 0; n < kLines / 5; ++n) {
-        lines += "p" + std::to_string(i) + " " + std::to_string(block * kLines / 5 + n) + "\n";
-      }
-      peers[i].send_all(lines);
-    }
-  }
-  for (TcpClient& peer : peers) {
-    peer.send_all("!kv sync\n");
-    CHECK(Answer::parse(peer.read_line().value()).number("stored") == kLines);
-    peer.close();
-  }
-  service.stop();
-  std::vector<std::size_t> next(kPeers, 0);
-  std::size_t out_of_order = 0;
-  for (const std::string& value : scan_values(service.dir())) {
-    const std::size_t peer = static_cast<std::size_t>(value.at(1) - '0');
-    if (value.substr(3) != std::to_string(next.at(peer)++)) ++out_of_order;
-  }
-  CHECK(out_of_order == 0);
-  CHECK(next == std::vector<std::size_t>(kPeers, kLines));
-}
-
 TEST_CASE("columns of a csv feed make keys, and kvq finds a record by its key") {
   Service service({.store = "lmdb", .args = {"--format", "csv", "--header", "--key", "{symbol}/{date}"}});
   const Answer answer =

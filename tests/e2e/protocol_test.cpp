@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <random>
 
 #include "tests/e2e/e2e.hpp"
 
@@ -393,44 +392,6 @@ TEST_CASE("a named source's cut last line is forgotten, since it will be sent ag
   const Json ledger = service.stop();
   CHECK(ledger["received"].number() == 1);
   CHECK(ledger["rejected"].number() == 0);
-}
-
-ENGINE_SCENARIO(persistent, "kvfeed --source sends each line once, whichever side is killed") {
-  constexpr std::uint64_t kLines = 300'000;
-  const auto seed = Catch::rngSeed();
-  CAPTURE(seed);
-  std::mt19937 random(seed);
-  const TempDir files;
-  {
-    std::ofstream feed(files / "feed.txt");
-    for (std::uint64_t i = 0; i < kLines; ++i) feed << (i % 1000 == 999 ? "" : "row " + std::to_string(i)) << '\n';
-  }
-  int in_the_middle = 0;
-  for (int round = 0; round < 6; ++round) {
-    Service service(service_on(subject, {"--durability", "kernel"}));
-    Process feed({program("kvfeed"), "--connect", service.address(), "--file", (files / "feed.txt").native(),
-                  "--source", "f", "--rate", "400000", "--quiet"});
-    if (round == 5) {
-      CHECK(feed.finish().code == 0);
-      check_balance(service.stop());
-      break;
-    }
-    in_the_middle += feed.wait(std::chrono::milliseconds(60 + random() % 60)) ? 0 : 1;
-    if (round % 2 == 0) {
-      service.kill();
-      feed.kill();
-    } else {
-      feed.kill();
-      service.stop();
-    }
-  }
-  CHECK(in_the_middle >= 4);
-  std::vector<std::string> wanted;
-  for (std::uint64_t i = 0; i < kLines; ++i) {
-    if (i % 1000 != 999) wanted.push_back("row " + std::to_string(i));
-  }
-  const bool same = scan_values(subject.dir()) == wanted;
-  CHECK(same);
 }
 
 TEST_CASE("kvfeed --source says which lines were rejected, also where a control line is longer than a message may be") {
