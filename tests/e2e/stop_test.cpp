@@ -2,6 +2,10 @@
 //
 // World: a kvingest of this build on loopback, on a store directory of the test's own.
 #include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -257,6 +261,48 @@ ENGINE_SCENARIO(persistent, "acknowledged lines survive kill -9 at disk") {
 
 ENGINE_SCENARIO(persistent, "acknowledged lines survive kill -9 at kernel") {
   kill_9_campaign(subject, "kernel");
+}
+
+/// A service manager's socket, as systemd has it.
+class Manager {
+ public:
+  Manager() : fd_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path().copy(address.sun_path, sizeof address.sun_path - 1);
+    const timeval bound{.tv_sec = 20, .tv_usec = 0};
+    REQUIRE(::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &bound, sizeof bound) == 0);
+    REQUIRE(::bind(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  }
+  ~Manager() { ::close(fd_); }
+  Manager(const Manager&) = delete;
+  Manager& operator=(const Manager&) = delete;
+
+  [[nodiscard]] std::string path() const { return (temp_ / "notify").native(); }
+  [[nodiscard]] std::string next() const {
+    char text[256];
+    const ssize_t got = ::recv(fd_, text, sizeof text, 0);
+    return {text, static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
+  }
+
+ private:
+  TempDir temp_;
+  int fd_;
+};
+
+TEST_CASE("a service manager is told when producers are served and when they are not; a reload touches no connection") {
+  const Manager manager;
+  Service service({.store = "lmdb", .process = {.env = {{"NOTIFY_SOCKET", manager.path()}}}});
+  CHECK(manager.next().starts_with("READY=1\n"));
+  TcpClient peer = service.connect();
+  peer.send_all("one\n!kv sync\n");
+  CHECK(peer.read_line());
+  service.process().signal(SIGHUP);
+  peer.send_all("two\n!kv sync\n");
+  CHECK(Answer::parse(peer.read_line().value()).number("stored") == 2);
+  peer.close();
+  CHECK(service.stop()["stored"].number() == 2);
+  CHECK(manager.next().starts_with("STOPPING=1\n"));
 }
 
 TEST_CASE("the port can be listened on again right after a crash") {

@@ -35,6 +35,21 @@ TEST_CASE("installed programs run from anywhere and carry no library path of the
   }
 }
 
+TEST_CASE("a unit for systemd is installed that starts the installed kvingest") {
+  const TempDir prefix;
+  const std::string program = install(prefix) / "kvingest";
+  const fs::path unit = prefix / "lib/systemd/system/kvingest.service";
+  const std::string text = file_text(unit);
+  CAPTURE(text);
+  CHECK(text.find("\nExecStart=" + program + " --quiet\n") != std::string::npos);
+  CHECK(text.find("\nType=notify\n") != std::string::npos);
+  CHECK(text.find('@') == std::string::npos);
+  if (run({"sh", "-c", "command -v systemd-analyze"}).exit.code != 0) return;
+  const Finished verified = run({"systemd-analyze", "verify", unit});
+  INFO(verified.err);
+  CHECK(verified.err.find("kvingest.service:") == std::string::npos);
+}
+
 TEST_CASE("an installed kvingest finds the kvfeed beside it") {
   const TempDir prefix;
   const fs::path programs = install(prefix);
