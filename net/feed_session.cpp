@@ -293,6 +293,11 @@ void FeedSession::answered(const Parcel& parcel) {
   KV_ASSERT(outstanding_ > 0);
   --outstanding_;
   settled_ += parcel.tally;
+  if (parcel.outcome == Parcel::Outcome::dropped) {
+    superseded();
+    if (parcel.sync) syncs_.pop_front();  // Not answered: what it asks for is not in the store.
+    return;
+  }
   settled_line_ = std::max(settled_line_, parcel.last_line);
   if (parcel.outcome == Parcel::Outcome::failed) {
     turn_away("store_failed", "");
