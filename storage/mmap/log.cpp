@@ -65,7 +65,7 @@ Result<void> Log::write_frame(std::uint64_t offset, const char* header, std::str
   if (home_.write_through_map) {
     char* to = home_.space.at(active_->base() + offset);
     std::memcpy(to, header, kFrameHeaderBytes);
-    std::memcpy(to + kFrameHeaderBytes, payload.data(), payload.size());
+    payload.copy(to + kFrameHeaderBytes, payload.size());  // Not memcpy: an empty payload may have no address.
     std::memcpy(to + kFrameHeaderBytes + payload.size(), tail, tail_bytes);
     return {};
   }
