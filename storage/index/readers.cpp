@@ -22,7 +22,19 @@ Readers::Reader::~Reader() {
 
 void Readers::add(Reader& reader) {
   const std::scoped_lock lock(mutex_);
+  reader.begun_before_ = begun_++;
   active_.push_back(&reader);
+}
+
+std::uint64_t Readers::count() const {
+  const std::scoped_lock lock(mutex_);
+  return begun_;
+}
+
+bool Readers::any_before(std::uint64_t count) const {
+  const std::scoped_lock lock(mutex_);
+  return std::any_of(active_.begin(), active_.end(),
+                     [&](const Reader* reader) { return reader->begun_before_ < count; });
 }
 
 std::uint64_t Readers::oldest() const {

@@ -49,10 +49,14 @@ class Readers {
     friend class Readers;
     Readers& readers_;
     std::uint64_t sequence_;
+    std::uint64_t begun_before_ = 0;  // So many others.
     Space space_ = Space::records;
     KeyInterval keys_;
   };
 
+  /// How many have begun to read so far, and whether one of the first `count` of them still does.
+  [[nodiscard]] std::uint64_t count() const;
+  [[nodiscard]] bool any_before(std::uint64_t count) const;
   /// The lowest batch somebody reads as of; kNone when nobody reads.
   [[nodiscard]] std::uint64_t oldest() const;
 
@@ -70,6 +74,7 @@ class Readers {
 
   mutable std::mutex mutex_;
   std::vector<Reader*> active_;  // Guarded by mutex_.
+  std::uint64_t begun_ = 0;      // Guarded by mutex_.
 };
 
 }  // namespace kvingest

@@ -17,7 +17,8 @@
 // next(), previous() (either may end in an invalid cursor); seek(key), the first entry at or behind key; first();
 // last(). sorted_map.hpp is one.
 //
-// Threads:  one writer at a time: update(), move(), release(). The rest on any thread. Visitors of find() run under the
+// Threads:  one writer at a time: update(), relocate(), release(). The rest on any thread. Visitors of find() run under
+// the
 //           latch and must be quick: no system call. Those of the others run outside it and may read files. No visitor
 //           calls the index.
 // Lifetime: a place is valid until its visitor has returned, and for the writer until release() names it. Key views die
@@ -77,17 +78,16 @@ class VersionedIndex {
     return Update(*this, sequence, operations);
   }
 
-  /// Puts `to` in the place of `from`, if that is still the newest of `key`; false otherwise. For compaction.
-  bool move(Space space, std::string_view key, const Place& from, const Place& to) {
+  /// Calls `f(records, meta)` under the latch to change places of keys and nothing else, for compaction: readers see
+  /// the same as before. Those who began earlier may have the old places in hand: see readers_before().
+  template <class F>
+  void relocate(F&& f) {
     const std::unique_lock lock(latch_);
-    return in(*this, space, [&](auto& part) {
-      const std::optional<Place> now = part.container.find(key);
-      if (!now || !(*now == from)) return false;
-      part.container.put(key, to);
-      retired_.push_back({from, published_ + 1});  // Scans of now may have it in hand.
-      return true;
-    });
+    f(records_.container, meta_.container);
   }
+  /// A number for this moment; whether anybody still reads who began before such a moment.
+  [[nodiscard]] std::uint64_t reader_count() const { return readers_.count(); }
+  [[nodiscard]] bool readers_before(std::uint64_t moment) const { return readers_.any_before(moment); }
 
   /// Names every place that nobody reaches any more, with the number of the batch that replaced it, in that order.
   template <class F>
@@ -298,9 +298,10 @@ class VersionedIndex<Records, Meta>::Update {
       return !(large_ && part.before_update.reaches(first)) && !index_.readers_.frozen_need_from(space, first);
     });
   }
-  /// Notes that `key`, which the engine adds to the container itself, was not there for those who may ask for it.
-  void note_new(Space space, std::string_view key) {
-    in(index_, space, [&](auto& part) { changed(part, space, key, std::nullopt); });
+  /// Notes that `key`, which the engine changes in the container itself, had the place `before` until now, or none.
+  void note(Space space, std::string_view key, const std::optional<Place>& before) {
+    in(index_, space, [&](auto& part) { changed(part, space, key, before); });
+    count_operation();  // Not before: readers may come in, and the container is changed already.
   }
   /// For a place that the engine itself has taken out of a container.
   void retire(Place place) { index_.retired_.push_back({std::move(place), sequence_}); }

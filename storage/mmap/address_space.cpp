@@ -70,6 +70,7 @@ AddressSpace::~AddressSpace() {
 
 Result<Place> AddressSpace::map(const File& file, std::uint64_t bytes, bool writable, Segment& owner) {
   const std::uint64_t taken = whole_granules(bytes, kGranuleBits);
+  const std::scoped_lock lock(mutex_);
   auto range = free_.begin();
   while (range != free_.end() && range->second < taken) ++range;
   if (range == free_.end()) {
@@ -83,7 +84,7 @@ Result<Place> AddressSpace::map(const File& file, std::uint64_t bytes, bool writ
   const int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
   if (posix_->mmap(base_ + base, bytes, protection, MAP_SHARED | MAP_FIXED, file.fd(), 0) == MAP_FAILED) {
     const int error = errno;
-    unmap(base, bytes);
+    unmap_locked(base, bytes);
     return fail(error, "mmap {} bytes of {}", bytes, file.path().native());
   }
   own(base, bytes, &owner);
@@ -91,6 +92,11 @@ Result<Place> AddressSpace::map(const File& file, std::uint64_t bytes, bool writ
 }
 
 void AddressSpace::unmap(Place base, std::uint64_t bytes) noexcept {
+  const std::scoped_lock lock(mutex_);
+  unmap_locked(base, bytes);
+}
+
+void AddressSpace::unmap_locked(Place base, std::uint64_t bytes) noexcept {
   own(base, bytes, nullptr);
   const std::uint64_t taken = whole_granules(bytes, kGranuleBits);
   // Where the reservation cannot be put back, others may map there: such a range is not used again.

@@ -2,7 +2,7 @@
 // the log is an offset into it and reading one is an addition. The range is reserved once: it never moves, so a
 // reader's pointer stays right while segments come and go.
 //
-// Threads:  map() and unmap() by one thread at a time; at() and owner() on any thread.
+// Threads:  any.
 // Lifetime: a place is valid from map() to unmap() of its segment.
 // Errors:   map() fails with io_error, or no_space when the range is used up.
 #pragma once
@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <mutex>
 
 #include "base/posix.hpp"
 #include "kvingest/result.hpp"
@@ -19,12 +20,12 @@ namespace kvingest::mmap_store {
 
 class Segment;
 
-/// An offset into the address space: where a byte of the log is. It fits 48 bits.
+/// An offset into the address space: where a byte of the log is. It fits 44 bits: 16 TiB.
 using Place = std::uint64_t;
 
 class AddressSpace {
  public:
-  static constexpr unsigned kPlaceBits = 48;
+  static constexpr unsigned kPlaceBits = 44;
 
   /// Reserves addresses, no memory; less than wished where the system refuses so much. Fails with: io_error.
   static Result<AddressSpace> reserve(const Posix& posix);
@@ -47,6 +48,7 @@ class AddressSpace {
   static constexpr unsigned kGranuleBits = 20;  // Segments begin on multiples of 1 MiB: one table entry each.
 
   AddressSpace(const Posix& posix, char* base, std::atomic<Segment*>* owners, std::uint64_t bytes);
+  void unmap_locked(Place base, std::uint64_t bytes) noexcept;
   void own(Place base, std::uint64_t bytes, Segment* owner) noexcept;
   void give_back(Place base, std::uint64_t bytes);
 
@@ -54,7 +56,8 @@ class AddressSpace {
   char* base_;
   std::atomic<Segment*>* owners_;  // One per granule, in memory that is taken when touched.
   std::uint64_t bytes_;
-  std::map<Place, std::uint64_t> free_;  // Begin and size of the free ranges, in granules' multiples.
+  std::mutex mutex_;
+  std::map<Place, std::uint64_t> free_;  // Guarded by mutex_. Begin and size of the free ranges, in whole granules.
 };
 
 }  // namespace kvingest::mmap_store

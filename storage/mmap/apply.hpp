@@ -1,5 +1,6 @@
 // apply.hpp -- walks the operations of a frame's payload, which lies in the log at `at`, and tells a target the place
-// of each. A target has: put(space, key, place), erase(space, key), run(first, count, values, payload place).
+// of each. A target has: put(space, key, place), erase(space, key, place in the log, bytes) and run(first, count,
+// values, place of the first).
 #pragma once
 
 #include <string_view>
@@ -27,7 +28,8 @@ Result<void> apply_payload(std::string_view payload, Place at, Target& target) {
       }
       case WriteBatch::Kind::erase:
       case WriteBatch::Kind::erase_meta:
-        target.erase(entry.space(), entry.key);
+        target.erase(entry.space(), entry.key, at + entry.offset,
+                     static_cast<std::size_t>(entry.key.data() + entry.key.size() - payload.data()) - entry.offset);
         break;
       case WriteBatch::Kind::run:
         target.run(entry.first, entry.count, entry.value,

@@ -33,9 +33,14 @@ Result<void> MmapStore::backup(const std::filesystem::path& to) const {
   std::error_code error;
   std::filesystem::create_directories(to, error);
   if (error) return fail(error.value(), "create {}", to.native());
+  std::shared_lock<std::shared_mutex> files;
+  if (compactor_) files = compactor_->keep_files();
+  // The list first: a segment that is made behind it is none that is missing in the copy.
+  const SegmentList list = log_->list_without(nullptr);
   for (const Log::Extent& extent : log_->extents()) {
     KV_TRY(copy_file(home_.posix, extent.path, extent.end, to / extent.path.filename()));
   }
+  if (!list.segments.empty()) return write_segment_list(home_.posix, to, list);
   return sync_directory(home_.posix, to);
 }
 

@@ -14,9 +14,11 @@ constexpr std::uint64_t kSegmentBytesMin = std::uint64_t{64} << 10;
 constexpr std::uint64_t kSegmentBytesMax = std::uint64_t{4} << 30;
 constexpr std::uint64_t kIndexBytesMin = std::uint64_t{1} << 20;
 
-constexpr std::array<EngineOption, 3> kOptions{{
+constexpr std::array<EngineOption, 4> kOptions{{
     {"segment", "64M", "size of one log file, 64K to 4G"},
     {"index", "auto", "memory for the index of keys that are not {seq}; auto: half of this machine's memory"},
+    {"compact", "128M",
+     "bytes a second that compaction moves at most while the writer does not wait for it, 1M to 64G"},
     {"write", "file", "file: frames are written by pwritev; map: they are copied into the mapping, to compare"},
 }};
 
@@ -56,12 +58,16 @@ Result<mmap_store::Options> parse_options(const EngineContext& context) {
     KV_TRY(given);
     index_bytes = *given;
   }
+  auto compact = size_option(context, "compact", std::uint64_t{1} << 20, std::uint64_t{64} << 30);
+  KV_TRY(compact);
   const std::string_view write = option(context, "write");
   if (write != "file" && write != "map") {
     return fail(Code::invalid_argument, "option write of store mmap: '{}' is neither file nor map", write);
   }
-  return mmap_store::Options{
-      .segment_bytes = *segment, .index_bytes_max = index_bytes, .write_through_map = write == "map"};
+  return mmap_store::Options{.segment_bytes = *segment,
+                             .index_bytes_max = index_bytes,
+                             .compact_bytes_per_second = *compact,
+                             .write_through_map = write == "map"};
 }
 
 Result<std::unique_ptr<Store>> open_mmap(EngineContext context) {

@@ -35,7 +35,7 @@
 
 namespace kvingest::mmap_store {
 
-inline constexpr std::uint32_t kSegmentVersion = 1;
+inline constexpr std::uint32_t kSegmentVersion = 2;
 inline constexpr std::size_t kSegmentHeaderBytes = 64;
 inline constexpr std::size_t kFrameHeaderBytes = 40;
 inline constexpr std::size_t kCommitBytes = 16;

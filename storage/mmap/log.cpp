@@ -18,8 +18,10 @@ Log::Log(const SegmentHome& home, SegmentSupply& supply, Background& syncer, Log
       last_batch_(content.last_batch),
       synced_to_(content.synced_to),
       ends_in_mark_(content.ends_in_mark) {
-  if (segments_.empty() || read_only) return;
+  if (segments_.empty()) return;
   active_ = segments_.back().get();
+  next_number_ = active_->number() + 1;
+  if (read_only) return;
   for (const auto& segment : segments_) {
     if (segment.get() != active_ && segment->last_frame() > content.synced_to) unsynced_.push_back(segment.get());
   }
@@ -54,7 +56,7 @@ Result<Place> Log::append(FrameKind kind, std::string_view payload) {
   }
   active_->set_last_frame(header.number);
   active_->set_end(offset + bytes);
-  last_frame_.store(header.number, std::memory_order_relaxed);
+  last_frame_.store(header.number, std::memory_order_release);
   last_batch_.store(header.batch, std::memory_order_relaxed);
   ends_in_mark_ = kind == FrameKind::mark;
   return active_->base() + offset + kFrameHeaderBytes;
@@ -89,9 +91,14 @@ Result<void> Log::undo_write(std::uint64_t offset, std::uint64_t bytes) {
 
 Result<void> Log::make_room(std::uint64_t bytes) {
   if (active_ != nullptr && active_->free_bytes() >= bytes) return {};
-  const std::uint64_t number = active_ == nullptr ? 1 : active_->number() + 1;
-  auto next = supply_.take(number, bytes);
+  return take_segment(bytes);
+}
+
+Result<void> Log::take_segment(std::uint64_t bytes) {
+  auto next = supply_.take(next_number_, bytes);
   KV_TRY(next);
+  (*next)->set_before(last_frame(), last_batch());
+  ++next_number_;
   {
     const std::scoped_lock lock(segments_mutex_);
     if (active_ != nullptr) unsynced_.push_back(active_);
@@ -99,8 +106,28 @@ Result<void> Log::make_room(std::uint64_t bytes) {
     segments_.push_back(std::move(*next));
   }
   syncer_.post([this] { static_cast<void>(sync_sealed()); });  // A failure is latched.
-  supply_.prepare(number + 1);
   return {};
+}
+
+std::uint64_t Log::newest_dead_percent() const noexcept {
+  if (!newest_has_frame()) return 0;
+  const std::uint64_t live = std::min(active_->usage().live_bytes(), active_->end());
+  return (active_->end() - live) * 100 / active_->end();
+}
+
+Result<void> Log::seal() {
+  KV_TRY(check_usable());
+  if (!newest_has_frame()) return {};
+  return take_segment(frame_bytes(0));
+}
+
+std::unique_ptr<Segment> Log::detach(const Segment& full) {
+  const std::scoped_lock lock(segments_mutex_);
+  const auto at = std::find_if(segments_.begin(), segments_.end(), [&](const auto& one) { return one.get() == &full; });
+  KV_ASSERT(at != segments_.end() && at->get() != active_);
+  std::unique_ptr<Segment> detached = std::move(*at);
+  segments_.erase(at);
+  return detached;
 }
 
 // ---- syncing --------------------------------------------------------------------------------------------------------
@@ -108,12 +135,25 @@ Result<void> Log::make_room(std::uint64_t bytes) {
 Result<void> Log::sync() {
   KV_TRY(check_usable());
   if (synced_to() == last_frame()) return {};
-  KV_TRY(sync_sealed());
-  return sync_active();
+  const std::scoped_lock one_at_a_time(sync_mutex_);  // Keeps the file below open.
+  Segment* newest = nullptr;
+  std::uint64_t last = 0;
+  {
+    const std::scoped_lock lock(segments_mutex_);
+    newest = active_;
+    last = last_frame();
+  }
+  KV_TRY(sync_sealed_locked());
+  if (synced_to() < last) return sync_file(newest->file(), last);
+  return {};
 }
 
 Result<void> Log::sync_sealed() {
   const std::scoped_lock one_at_a_time(sync_mutex_);
+  return sync_sealed_locked();
+}
+
+Result<void> Log::sync_sealed_locked() {
   while (true) {
     KV_TRY(check_usable());
     Segment* oldest = nullptr;
@@ -123,16 +163,23 @@ Result<void> Log::sync_sealed() {
       oldest = unsynced_.front();
     }
     if (auto synced = oldest->sync_and_close(); !synced) return latch(std::move(synced).error());
-    synced_to_.store(oldest->last_frame(), std::memory_order_release);
+    is_on_disk(oldest->last_frame());
     const std::scoped_lock lock(segments_mutex_);
     unsynced_.pop_front();
   }
 }
 
-Result<void> Log::sync_active() {
-  if (auto synced = active_->file().sync_data(); !synced) return latch(std::move(synced).error());
-  synced_to_.store(last_frame(), std::memory_order_release);
+// Frames up to `last_frame` are on disk, or in `file`.
+Result<void> Log::sync_file(const File& file, std::uint64_t last_frame) {
+  if (auto synced = file.sync_data(); !synced) return latch(std::move(synced).error());
+  is_on_disk(last_frame);
   return {};
+}
+
+void Log::is_on_disk(std::uint64_t last_frame) noexcept {
+  std::uint64_t known = synced_to();
+  while (known < last_frame && !synced_to_.compare_exchange_weak(known, last_frame, std::memory_order_release)) {
+  }
 }
 
 Result<void> Log::close() {
@@ -141,7 +188,7 @@ Result<void> Log::close() {
   KV_TRY(sync());
   if (!ends_in_mark_ && active_->free_bytes() >= frame_bytes(0)) KV_TRY(append(FrameKind::mark, {}));
   if (active_->free_bytes() > 0) KV_TRY(active_->trim());
-  return sync_active();
+  return sync_file(active_->file(), last_frame());
 }
 
 // ---- state ----------------------------------------------------------------------------------------------------------
@@ -171,23 +218,44 @@ std::vector<Log::Extent> Log::extents() const {
   std::vector<Extent> extents;
   extents.reserve(segments_.size());
   for (const auto& segment : segments_) {
-    extents.push_back({segment->path(), segment->number(), segment->seed(), segment->end()});
+    extents.push_back({segment->path(), segment->number(), segment->seed(), segment->end(), segment->frames_before()});
   }
   return extents;
+}
+
+std::vector<Segment*> Log::full_segments() const {
+  const std::scoped_lock lock(segments_mutex_);
+  std::vector<Segment*> full;
+  for (const auto& segment : segments_) {
+    if (segment.get() != active_) full.push_back(segment.get());
+  }
+  return full;
+}
+
+SegmentList Log::list_without(const Segment* dropped) const {
+  const std::scoped_lock lock(segments_mutex_);
+  SegmentList list{.store_id = home_.store_id, .synced_to = synced_to(), .segments = {}};
+  for (const auto& segment : segments_) {
+    if (segment.get() == dropped || segment->frames_before() >= list.synced_to) continue;
+    const bool whole = segment.get() != active_ && segment->last_frame() <= list.synced_to;
+    list.segments.push_back({.number = segment->number(),
+                             .frames_before = segment->frames_before(),
+                             .batches_before = segment->batches_before(),
+                             .last_frame = whole ? segment->last_frame() : 0});
+  }
+  return list;
 }
 
 Log::Totals Log::totals() const {
   const std::scoped_lock lock(segments_mutex_);
   Totals totals;
   for (const auto& segment : segments_) {
-    const Segment::Usage& usage = segment->usage();
     ++totals.segments;
     totals.log_bytes += segment->end();
     totals.allocated_bytes += segment->capacity_bytes();
-    totals.record_bytes += usage.bytes.load(std::memory_order_relaxed);
-    totals.dead_bytes += usage.dead_bytes.load(std::memory_order_relaxed);
+    if (segment.get() != active_) totals.full_bytes += segment->capacity_bytes();
+    totals.live_bytes += segment->usage().live_bytes();
   }
-  totals.dead_bytes = std::min(totals.dead_bytes, totals.record_bytes);  // Both are estimates.
   return totals;
 }
 

@@ -5,7 +5,8 @@
 // keeps that way for comparison.) A segment that is full is synced in the background, so that sync() has one segment to
 // wait for.
 //
-// Threads:  one writer: append, sync, close. sync_sealed() runs on a helper. The rest on any thread.
+// Threads:  append(), seal(), detach(), close() and what is said to be for them by one thread at a time; the owner sees
+//           to it. sync_sealed() runs on a helper. The rest on any thread.
 // Lifetime: what the constructor gets outlives the log.
 // Errors:   after a failed sync, or a failed write that could not be undone, every call fails with `failed`.
 #pragma once
@@ -24,6 +25,7 @@
 #include "kvingest/result.hpp"
 #include "storage/mmap/background.hpp"
 #include "storage/mmap/segment.hpp"
+#include "storage/mmap/segment_list.hpp"
 #include "storage/mmap/segment_supply.hpp"
 
 namespace kvingest::mmap_store {
@@ -45,12 +47,16 @@ class Log {
   /// Appends a frame and returns the place of its payload. Frames of kind `batch` count batches.
   /// Fails with: no_space (nothing was written), io_error, failed.
   Result<Place> append(FrameKind kind, std::string_view payload);
-  /// Puts all that was appended on disk. Fails with: io_error, then failed.
+  /// Puts all that has been appended by now on disk, while the writer may go on. Fails with: io_error, then failed.
   Result<void> sync();
+  /// Closes the newest segment to frames and takes the next one. Fails like append().
+  Result<void> seal();
+  /// Takes a full segment out of the log.
+  [[nodiscard]] std::unique_ptr<Segment> detach(const Segment& full);
   /// Syncs, says so in the log itself, and cuts what the last segment has allocated and not used.
   Result<void> close();
 
-  [[nodiscard]] std::uint64_t last_frame() const noexcept { return last_frame_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t last_frame() const noexcept { return last_frame_.load(std::memory_order_acquire); }
   [[nodiscard]] std::uint64_t last_batch() const noexcept { return last_batch_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t synced_to() const noexcept { return synced_to_.load(std::memory_order_acquire); }
 
@@ -63,26 +69,44 @@ class Log {
     std::uint64_t number;
     std::uint64_t seed;
     std::uint64_t end;
+    std::uint64_t frames_before;
   };
   [[nodiscard]] std::vector<Extent> extents() const;
+
+  /// Full segments, oldest first. They stay until they are detached.
+  [[nodiscard]] std::vector<Segment*> full_segments() const;
+  /// The list of segments as it will be without `dropped`; null: as it is. Only segments that have a frame on disk.
+  [[nodiscard]] SegmentList list_without(const Segment* dropped) const;
+  /// The number of the next segment, and whether appending so much begins it. For the thread that appends.
+  [[nodiscard]] std::uint64_t next_number() const noexcept { return next_number_; }
+  [[nodiscard]] bool needs_segment(std::size_t payload_bytes) const noexcept {
+    return active_ == nullptr || active_->free_bytes() < frame_bytes(payload_bytes);
+  }
+  /// Whether the newest segment has a frame yet, the number of its first one, and how much of it is not live.
+  [[nodiscard]] bool newest_has_frame() const noexcept { return active_ != nullptr && active_->last_frame() != 0; }
+  [[nodiscard]] std::uint64_t newest_first_frame() const noexcept { return active_->frames_before() + 1; }
+  [[nodiscard]] std::uint64_t newest_dead_percent() const noexcept;
 
   struct Totals {
     std::uint64_t segments = 0;
     std::uint64_t log_bytes = 0;        ///< Headers and frames.
     std::uint64_t allocated_bytes = 0;  ///< Of the files.
-    std::uint64_t record_bytes = 0;
-    std::uint64_t dead_bytes = 0;
+    std::uint64_t full_bytes = 0;       ///< Of the files of full segments.
+    std::uint64_t live_bytes = 0;       ///< Of records that can be read.
   };
   [[nodiscard]] Totals totals() const;
 
  private:
   Result<void> check_usable() const;
   Result<void> make_room(std::uint64_t frame_bytes);
+  Result<void> take_segment(std::uint64_t frame_bytes);
   Result<void> write_frame(std::uint64_t offset, const char* header, std::string_view payload, const char* tail,
                            std::size_t tail_bytes);
   Result<void> undo_write(std::uint64_t offset, std::uint64_t bytes);
   Result<void> sync_sealed();
-  Result<void> sync_active();
+  Result<void> sync_sealed_locked();
+  Result<void> sync_file(const File& file, std::uint64_t last_frame);
+  void is_on_disk(std::uint64_t last_frame) noexcept;
   tl::unexpected<Error> latch(Error error);
 
   const SegmentHome& home_;
@@ -92,7 +116,8 @@ class Log {
   mutable std::mutex segments_mutex_;
   std::vector<std::unique_ptr<Segment>> segments_;  // Guarded by segments_mutex_; changed by the writer only.
   std::deque<Segment*> unsynced_;                   // Guarded by segments_mutex_: full, oldest first.
-  Segment* active_ = nullptr;                       // The writer's; null in a new store.
+  Segment* active_ = nullptr;                       // Changed by the writer, under segments_mutex_; null when new.
+  std::uint64_t next_number_ = 1;                   // The writer's.
 
   std::mutex sync_mutex_;  // Held while full segments are synced, so that whoever waits for it hears of a failure.
   std::atomic<std::uint64_t> last_frame_;

@@ -1,5 +1,7 @@
 #include "storage/mmap/mmap_store.hpp"
 
+#include <algorithm>
+#include <mutex>
 #include <random>
 #include <utility>
 
@@ -17,12 +19,23 @@ std::uint64_t random_id() {
 
 // Removes the files that a crash left half made, or `all` where the store itself was left half made.
 void remove_unfinished(const Posix& posix, const std::filesystem::path& dir, bool all) {
+  const std::filesystem::path list = segment_list_path(dir).filename();
   std::error_code error;
   for (std::filesystem::directory_iterator at(dir, error), end; !error && at != end; at.increment(error)) {
     const std::filesystem::path name = at->path().filename();
-    const bool unfinished = name.extension() == ".tmp" && segment_number(name.stem());
-    if (unfinished || (all && segment_number(name))) posix.unlink(at->path().c_str());
+    const bool unfinished = name.extension() == ".tmp" && (segment_number(name.stem()) || name.stem() == list);
+    if (unfinished || (all && (segment_number(name) || name == list))) posix.unlink(at->path().c_str());
   }
+}
+
+// How many hundredths `of` is of `whole`; 100 where there is nothing.
+std::uint64_t percent(std::uint64_t of, std::uint64_t whole) {
+  return whole == 0 ? 100 : of * 100 / whole;
+}
+
+Result<void> check_run(std::uint64_t first, std::uint32_t count) {
+  if (RunTable::countable(first, count)) return {};
+  return fail(Code::invalid_argument, "a run of {} records numbered from {}: there are no such numbers", count, first);
 }
 
 }  // namespace
@@ -37,9 +50,13 @@ Result<std::unique_ptr<Store>> MmapStore::open(const EngineContext& context, con
   KV_TRY(space);
   auto arena = NodeArena::reserve(BplusTree::kNodeBytes, options.index_bytes_max);
   KV_TRY(arena);
-  const std::uint64_t id = files->empty() ? random_id() : files->front().header.store_id;
+  const std::uint64_t id = files->segments.empty() ? random_id() : files->segments.front().header.store_id;
   std::unique_ptr<MmapStore> store(new MmapStore(context, options, std::move(*space), std::move(*arena), id));
   KV_TRY(store->recover(*files, context));
+  if (!context.read_only) {
+    for (const auto& path : files->left_over) context.posix->unlink(path.c_str());  // What stays is ignored again.
+    store->start_compactor();
+  }
   return store;
 }
 
@@ -47,6 +64,7 @@ MmapStore::MmapStore(const EngineContext& context, const Options& options, Addre
                      std::uint64_t store_id)
     : space_(std::move(space)),
       view_(space_),
+      accounts_(space_),
       home_{*context.posix, context.dir, store_id, space_, options.write_through_map && !context.read_only},
       options_(options),
       read_only_(context.read_only),
@@ -60,45 +78,47 @@ MmapStore::~MmapStore() {
 // What recovery finds goes into the index directly: nobody reads yet.
 class MmapStore::ReplayTarget {
  public:
-  explicit ReplayTarget(MmapStore& store) : store_(store) {}
+  explicit ReplayTarget(MmapStore& store)
+      : accounts_(store.accounts_), records_(store.index_.records()), meta_(store.index_.meta()) {}
 
   void put(Space space, std::string_view key, RecordPlace place) {
-    store_.count_record(place);
-    replaced(space == Space::meta ? store_.index_.meta().put(key, place) : store_.index_.records().put(key, place));
+    accounts_.record(place);
+    accounts_.dead(space == Space::meta ? meta_.put(key, place) : records_.put(key, place));
   }
-  void erase(Space space, std::string_view key) {
-    replaced(space == Space::meta ? store_.index_.meta().erase(key) : store_.index_.records().erase(key));
+  void erase(Space space, std::string_view key, Place at, std::size_t bytes) {
+    accounts_.erasure(at, bytes);
+    accounts_.dead(space == Space::meta ? meta_.erase(key) : records_.erase(key));
   }
   void run(std::uint64_t first, std::uint32_t count, std::string_view values, Place payload) {
-    store_.count_run(payload, count, values.size());
-    if (store_.index_.records().takes_run(first, count)) {
-      store_.index_.records().append_run(first, count, payload);
+    if (auto checked = check_run(first, count); !checked) {
+      damage_ = checked.error();
       return;
     }
-    const auto done = for_each_in_run(first, count, values, payload, [&](std::uint64_t number, RecordPlace place) {
-      char key[kSeqKeyBytes];
-      codec::put_ordered(key, number);
-      replaced(store_.index_.records().put(std::string_view(key, sizeof key), place));
-    });
-    if (!done && !damage_) damage_ = done.error();
+    accounts_.run(payload, count, values.size());
+    if (records_.touches(first, count)) {
+      for (std::uint32_t i = 0; i < count; ++i) {
+        char key[kSeqKeyBytes];
+        codec::put_ordered(key, first + i);
+        accounts_.dead(records_.erase(std::string_view(key, sizeof key)));
+      }
+    }
+    records_.insert_run(first, count, payload);
   }
-  Result<void> result() {
+  Result<void> result() const {
     if (damage_) return tl::unexpected<Error>(*damage_);
     return {};
   }
 
  private:
-  void replaced(const std::optional<RecordPlace>& place) {
-    if (place) store_.count_dead(*place);
-  }
-
-  MmapStore& store_;
+  const Accounts& accounts_;
+  RecordIndex& records_;
+  MetaIndex& meta_;
   std::optional<Error> damage_;
 };
 
-Result<void> MmapStore::recover(const std::vector<SegmentFile>& files, const EngineContext& context) {
+Result<void> MmapStore::recover(const LogFiles& files, const EngineContext& context) {
   const auto replay = [&](const FrameHeader&, std::string_view payload, Place at) -> Result<void> {
-    if (!index_.records().tree().room_for(payload.size() / 3)) {  // The shortest put takes 4 bytes, a run's record 1.
+    if (!index_.records().tree().room_for(payload.size() / 4)) {  // The shortest put takes 4 bytes.
       auto plan = plan_of(payload);
       KV_TRY(plan);
       if (!index_.records().tree().room_for(plan->tree_puts)) return index_full();
@@ -112,18 +132,21 @@ Result<void> MmapStore::recover(const std::vector<SegmentFile>& files, const Eng
   torn_tail_ = recovered->torn_tail;
   if (!torn_tail_.empty()) context.notice(torn_tail_);
   index_.set_published(recovered->content.last_batch);
-  const std::uint64_t next = recovered->content.segments.empty() ? 1 : recovered->content.segments.back()->number() + 1;
-  if (recovered->prepared) {
-    supply_.put_back(std::move(recovered->prepared));
-  } else if (!read_only_) {
-    supply_.prepare(next);
-  }
+  if (recovered->prepared) supply_.put_back(std::move(recovered->prepared));
   log_.emplace(home_, supply_, syncer_, std::move(recovered->content), read_only_);
   return {};
 }
 
+void MmapStore::start_compactor() {
+  compactor_.emplace(Compactor::Store{home_, *log_, supply_, index_, view_, accounts_, turns_}, options_.segment_bytes,
+                     options_.compact_bytes_per_second);
+  next_number_ = log_->next_number();
+  compactor_->look();
+}
+
 Result<void> MmapStore::close() {
   if (std::exchange(closed_, true)) return {};
+  if (compactor_) compactor_->stop();
   Result<void> done;
   if (!read_only_ && log_) done = log_->close();
   if (!read_only_) supply_.discard();
@@ -136,67 +159,72 @@ Result<void> MmapStore::close() {
 
 class MmapStore::BatchTarget {
  public:
-  BatchTarget(MmapStore& store, Index::Update& update) : store_(store), update_(update) {}
+  BatchTarget(MmapStore& store, Index::Update& update)
+      : accounts_(store.accounts_), records_(store.index_.records()), update_(update) {}
 
   void put(Space space, std::string_view key, RecordPlace place) {
-    store_.count_record(place);
+    accounts_.record(place);
     update_.put(space, key, place);
   }
-  void erase(Space space, std::string_view key) { update_.erase(space, key); }
+  void erase(Space space, std::string_view key, Place at, std::size_t bytes) {
+    accounts_.erasure(at, bytes);
+    update_.erase(space, key);
+  }
   void run(std::uint64_t first, std::uint32_t count, std::string_view values, Place payload) {
-    store_.count_run(payload, count, values.size());
-    char key[kSeqKeyBytes];
-    codec::put_ordered(key, first);
-    const bool one_entry = store_.index_.records().takes_run(first, count);
-    if (!one_entry || !update_.unseen_from(Space::records, std::string_view(key, sizeof key))) {
-      const auto done = for_each_in_run(first, count, values, payload, [&](std::uint64_t number, RecordPlace place) {
-        codec::put_ordered(key, number);
-        const std::string_view bytes(key, sizeof key);
-        one_entry ? update_.note_new(Space::records, bytes) : update_.put(Space::records, bytes, place);
-      });
-      KV_ASSERT(done);  // plan_of() has walked it.
+    accounts_.run(payload, count, values.size());
+    char bytes[kSeqKeyBytes];
+    codec::put_ordered(bytes, first);
+    const std::string_view key(bytes, sizeof bytes);
+    const bool touches = records_.touches(first, count);
+    if (touches || !update_.unseen_from(Space::records, key)) {
+      for (std::uint32_t i = 0; i < count; ++i) {
+        codec::put_ordered(bytes, first + i);
+        update_.note(Space::records, key, touches ? records_.erase(key) : std::nullopt);
+      }
     }
-    if (one_entry) store_.index_.records().append_run(first, count, payload);
+    records_.insert_run(first, count, payload);
   }
 
  private:
-  MmapStore& store_;
+  const Accounts& accounts_;
+  RecordIndex& records_;
   Index::Update& update_;
 };
 
-// Walks the batch before anything is written: what follows may not fail any more.
+// Walks a batch before anything is written: what follows may not fail any more.
 Result<MmapStore::Plan> MmapStore::plan_of(std::string_view batch) const {
   Plan plan;
   BatchReader reader(batch);
   BatchEntry entry;
-  bool numbers = false;        // A single key that looks like a number may come to lie among those of a run.
-  std::uint64_t runs_end = 0;  // Behind the runs of this batch.
   while (true) {
     auto more = reader.next(entry);
     KV_TRY(more);
     if (!*more) return plan;
     ++plan.operations;
-    if (entry.kind == WriteBatch::Kind::put) {
-      ++plan.tree_puts;
-      numbers = numbers || entry.key.size() == kSeqKeyBytes;
-    } else if (entry.kind == WriteBatch::Kind::run) {
-      if (numbers || entry.first < runs_end || !index_.records().takes_run(entry.first, entry.count)) {
-        plan.operations += entry.count;
-        plan.tree_puts += entry.count;
-      }
-      runs_end = entry.first + entry.count;
-    }
+    if (entry.kind == WriteBatch::Kind::put) ++plan.tree_puts;
+    if (entry.kind != WriteBatch::Kind::run) continue;
+    KV_TRY(check_run(entry.first, entry.count));
+    if (index_.records().touches(entry.first, entry.count)) plan.operations += entry.count;
   }
 }
 
 Result<void> MmapStore::write(const WriteBatch& batch, Durability durability) {
   const std::string_view payload = batch.bytes();
-  auto plan = plan_of(payload);
-  KV_TRY(plan);
-  if (plan->tree_puts > 0 && !index_.records().tree().room_for(plan->tree_puts)) return index_full();
-  auto at = log_->append(FrameKind::batch, payload);
-  KV_TRY(at);
-  apply(payload, *at, plan->operations);
+  {
+    std::unique_lock turn(turns_);
+    if (log_->needs_segment(payload.size()) && compactor_->over_budget()) {
+      turn.unlock();
+      compactor_->wait_for_space();
+      turn.lock();
+    }
+    auto plan = plan_of(payload);
+    KV_TRY(plan);
+    if (plan->tree_puts > 0 && !index_.records().tree().room_for(plan->tree_puts)) return index_full();
+    auto at = log_->append(FrameKind::batch, payload);
+    KV_TRY(at);
+    apply(payload, *at, plan->operations);
+  }
+  batch_bytes_.fetch_add(payload.size(), std::memory_order_relaxed);
   if (durability == Durability::disk) return log_->sync();
   return {};
 }
@@ -208,8 +236,20 @@ void MmapStore::apply(std::string_view payload, Place at, std::size_t operations
     KV_ASSERT(apply_payload(payload, at, target));
     update.publish();
   }
-  index_.release([this](RecordPlace place, std::uint64_t) { count_dead(place); });
+  index_.release([this](RecordPlace place, std::uint64_t) {
+    accounts_.dead(place);
+    dead_bytes_ += place.about_bytes();
+  });
+  look_for_dead();
   touch_ahead();
+}
+
+// Compaction has a look when there is a new segment, and when enough has died to make a difference.
+void MmapStore::look_for_dead() {
+  const bool new_segment = std::exchange(next_number_, log_->next_number()) != log_->next_number();
+  if (!new_segment && dead_bytes_ < options_.segment_bytes / 4 && !compactor_->has_empty()) return;
+  dead_bytes_ = 0;
+  compactor_->look();
 }
 
 tl::unexpected<Error> MmapStore::index_full() const {
@@ -227,30 +267,12 @@ void MmapStore::touch_ahead() {
   });
 }
 
-void MmapStore::count_record(RecordPlace place) {
-  Segment::Usage& usage = space_.owner(place.place())->usage();
-  usage.records.fetch_add(1, std::memory_order_relaxed);
-  usage.bytes.fetch_add(place.about_bytes(), std::memory_order_relaxed);
-}
-
-void MmapStore::count_run(Place payload, std::uint32_t count, std::size_t bytes) {
-  Segment::Usage& usage = space_.owner(payload)->usage();
-  usage.records.fetch_add(count, std::memory_order_relaxed);
-  usage.bytes.fetch_add(bytes, std::memory_order_relaxed);
-}
-
-void MmapStore::count_dead(RecordPlace place) {
-  Segment::Usage& usage = space_.owner(place.place())->usage();
-  usage.dead_records.fetch_add(1, std::memory_order_relaxed);
-  usage.dead_bytes.fetch_add(place.about_bytes(), std::memory_order_relaxed);
-}
-
 Result<void> MmapStore::sync() {
   return log_->sync();
 }
 
 Result<void> MmapStore::compact() {
-  return {};
+  return compactor_->compact_all();
 }
 
 // ---- reading --------------------------------------------------------------------------------------------------------
@@ -311,8 +333,15 @@ void MmapStore::stats(StatVisitor visit) const {
   visit("segments", totals.segments);
   visit("log_bytes", totals.log_bytes);
   visit("allocated_bytes", totals.allocated_bytes);
-  visit("live_bytes", totals.record_bytes - totals.dead_bytes);
-  visit("dead_bytes", totals.dead_bytes);
+  visit("live_bytes", totals.live_bytes);
+  visit("dead_bytes", totals.log_bytes - std::min(totals.live_bytes, totals.log_bytes));
+  visit("space_amplification_percent", percent(totals.log_bytes, totals.live_bytes));
+  if (compactor_) {
+    const std::uint64_t batches = batch_bytes_.load(std::memory_order_relaxed);
+    visit("compacted_segments", compactor_->dropped_segments());
+    visit("compaction_moved_bytes", compactor_->moved_bytes());
+    visit("write_amplification_percent", percent(batches + compactor_->moved_bytes(), batches));
+  }
   visit("index_bytes", index_bytes());
   visit("index_bytes_max", options_.index_bytes_max);
   visit("older_versions", index_.older_versions());

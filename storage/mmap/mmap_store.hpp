@@ -3,35 +3,36 @@
 // write() appends the batch as one frame (log.hpp) and then tells the index where its records are (record_index.hpp in
 // a VersionedIndex); reads go from the index straight into the mapping. README.md names the files in the order to read.
 //
-// Threads:  as kvingest/store.hpp says. Two helpers: `kv-mmap-ahead` makes the next segment and touches index memory
-//           before the writer needs them, `kv-mmap-sync` syncs full segments. Neither touches the index's content.
+// Threads:  as kvingest/store.hpp says. Three helpers: `kv-mmap-ahead` makes the next segment and touches index memory
+//           before the writer needs them, `kv-mmap-sync` syncs full segments, `kv-mmap-compact` gives back the space of
+//           dead records (compactor.hpp); it alone changes the index, in turns with the writer.
 // Lifetime: close() stops the helpers; the mapping lives until the destructor.
 #pragma once
-
-#include <absl/container/btree_map.h>
 
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "kvingest/engine.hpp"
 #include "kvingest/store.hpp"
-#include "storage/index/versioned_index.hpp"
+#include "storage/mmap/accounts.hpp"
 #include "storage/mmap/background.hpp"
+#include "storage/mmap/compactor.hpp"
 #include "storage/mmap/log.hpp"
 #include "storage/mmap/log_view.hpp"
-#include "storage/mmap/record_index.hpp"
 #include "storage/mmap/recovery.hpp"
+#include "storage/mmap/store_index.hpp"
+#include "storage/mmap/turns.hpp"
 
 namespace kvingest::mmap_store {
 
 struct Options {
   std::uint64_t segment_bytes;
   std::uint64_t index_bytes_max;
+  std::uint64_t compact_bytes_per_second;
   bool write_through_map;
 };
 
@@ -57,8 +58,6 @@ class MmapStore final : public Store {
   Result<void> close() override;
 
  private:
-  using MetaIndex = SortedMap<absl::btree_map<std::string, RecordPlace, std::less<>>>;
-  using Index = VersionedIndex<RecordIndex, MetaIndex>;
   class BatchTarget;
   class ReplayTarget;
   struct Plan {
@@ -69,12 +68,11 @@ class MmapStore final : public Store {
   MmapStore(const EngineContext& context, const Options& options, AddressSpace space, NodeArena arena,
             std::uint64_t store_id);
 
-  Result<void> recover(const std::vector<SegmentFile>& files, const EngineContext& context);
+  Result<void> recover(const LogFiles& files, const EngineContext& context);
   Result<Plan> plan_of(std::string_view batch) const;
   void apply(std::string_view payload, Place at, std::size_t operations);
-  void count_record(RecordPlace place);
-  void count_run(Place payload, std::uint32_t count, std::size_t bytes);
-  void count_dead(RecordPlace place);
+  void start_compactor();
+  void look_for_dead();
   void touch_ahead();
   [[nodiscard]] tl::unexpected<Error> index_full() const;
   [[nodiscard]] std::size_t index_bytes() const;
@@ -84,6 +82,7 @@ class MmapStore final : public Store {
 
   AddressSpace space_;
   LogView view_;
+  Accounts accounts_;
   const SegmentHome home_;
   const Options options_;
   const bool read_only_;
@@ -92,6 +91,11 @@ class MmapStore final : public Store {
   SegmentSupply supply_;
   std::optional<Log> log_;  // Set by recover(), before anybody else sees the store.
   Index index_;
+  Turns turns_;                         // Who holds it may append and change the index: the writer and compaction.
+  std::optional<Compactor> compactor_;  // Absent in a store that is read only.
+  std::uint64_t dead_bytes_ = 0;        // Since compaction last had a look. Guarded by the turn, as the one below.
+  std::uint64_t next_number_ = 0;       // Of segments, when it had one.
+  std::atomic<std::uint64_t> batch_bytes_{0};  // Written since the store was opened.
   std::string torn_tail_;
   std::atomic<bool> touching_{false};  // The helper has been asked to touch index memory.
   bool closed_ = false;

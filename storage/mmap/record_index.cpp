@@ -60,13 +60,12 @@ std::optional<RecordPlace> RecordIndex::erase(std::string_view key) {
   return word ? std::optional(RecordPlace::from_word(*word)) : std::nullopt;
 }
 
-bool RecordIndex::takes_run(std::uint64_t first, std::uint32_t count) const {
-  if (count == 0 || !runs_.can_append(first, count)) return false;
-  if (tree_.empty()) return true;
+bool RecordIndex::touches(std::uint64_t first, std::uint32_t count) const {
+  if (runs_.touches(first, count)) return true;
   const auto at = tree_.lower_bound(view(key_of(first)));
-  if (!at.valid()) return true;
+  if (!at.valid()) return false;
   BplusTree::KeyBuffer buffer;
-  return tree_.key(at, buffer) > view(key_of(first + count - 1));
+  return tree_.key(at, buffer) <= view(key_of(first + count - 1));
 }
 
 // ---- walking --------------------------------------------------------------------------------------------------------

@@ -60,11 +60,12 @@ class RecordIndex {
   [[nodiscard]] Cursor first() const;
   [[nodiscard]] Cursor last() const;
 
-  /// Whether these records can be one entry: they lie behind all other numbers, and no other key between them.
-  [[nodiscard]] bool takes_run(std::uint64_t first, std::uint32_t count) const;
-  /// Adds a run whose records begin at `payload`. takes_run() is true.
-  void append_run(std::uint64_t first, std::uint32_t count, mmap_store::Place payload) {
-    runs_.append(first, count, payload);
+  /// Whether any of these numbers may have an entry, in a run or of its own. The numbers are RunTable::countable().
+  [[nodiscard]] bool touches(std::uint64_t first, std::uint32_t count) const;
+  /// Adds a run whose records begin at `payload`, in the place of what other runs say of its numbers. No number has an
+  /// entry in the tree.
+  void insert_run(std::uint64_t first, std::uint32_t count, mmap_store::Place payload) {
+    runs_.insert(first, count, payload);
   }
 
   [[nodiscard]] const BplusTree& tree() const noexcept { return tree_; }

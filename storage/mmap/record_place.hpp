@@ -1,9 +1,9 @@
 // record_place.hpp -- what the index keeps of a record: where it is, and enough to account for it when it dies without
 // touching it again.
 //
-//   bits  0-47  place in the address space: of the operation, or of the record inside a run
-//   bit   48    it is a record of a run: what lies there is the value's length and the value; the key is its number
-//   bits 49-55  size class: the record's bytes in the log, to within an eighth
+//   bits  0-43  place in the address space: of the operation, or of the record inside a run
+//   bit   44    it is a record of a run: what lies there is the value's length and the value; the key is its number
+//   bits 45-55  size class: the record's bytes in the log, to within a 128th
 //
 // Threads: values.
 #pragma once
@@ -46,18 +46,22 @@ class RecordPlace {
   static constexpr unsigned kSizeShift = kRunBit + 1;
   static constexpr std::uint64_t kSizeBytesMax = (std::uint64_t{1} << 32) - 1;
 
-  // A floating-point number with two bits behind the leading one: 4 * exponent + fraction, at most 127.
+  // A floating-point number with six bits behind the leading one: below 128 the bytes themselves, then classes of a
+  // 64th of their leading power of two each, up to number 1,727.
+  static constexpr unsigned kFractionBits = 6;
+  static constexpr std::uint64_t kFractions = std::uint64_t{1} << kFractionBits;
+
   static std::uint64_t size_class(std::uint64_t bytes) noexcept {
-    if (bytes < 4) return bytes;
+    if (bytes < kFractions) return bytes;
     bytes = bytes < kSizeBytesMax ? bytes : kSizeBytesMax;
     const auto exponent = static_cast<unsigned>(std::bit_width(bytes)) - 1;
-    return 4 * (exponent - 1) + (bytes >> (exponent - 2) & 3);
+    return kFractions * (exponent - kFractionBits + 1) + (bytes >> (exponent - kFractionBits) & (kFractions - 1));
   }
   static std::uint64_t class_bytes(std::uint64_t size_class) noexcept {
-    if (size_class < 4) return size_class;
-    const unsigned exponent = static_cast<unsigned>(size_class / 4) + 1;
-    const std::uint64_t step = std::uint64_t{1} << (exponent - 2);
-    return (4 + size_class % 4) * step + step / 2;  // The middle of its class.
+    if (size_class < kFractions) return size_class;
+    const unsigned exponent = static_cast<unsigned>(size_class / kFractions) + kFractionBits - 1;
+    const std::uint64_t step = std::uint64_t{1} << (exponent - kFractionBits);
+    return (kFractions + size_class % kFractions) * step + step / 2;  // The middle of its class.
   }
 
   std::uint64_t word_ = 0;

@@ -13,14 +13,17 @@ namespace {
 
 class Recovery {
  public:
-  Recovery(const SegmentHome& home, const std::vector<SegmentFile>& files, std::uint64_t segment_bytes, bool read_only,
+  Recovery(const SegmentHome& home, const LogFiles& files, std::uint64_t segment_bytes, bool read_only,
            const FrameReplay& replay)
-      : home_(home), files_(files), segment_bytes_(segment_bytes), read_only_(read_only), replay_(replay) {}
+      : home_(home), files_(files.segments), segment_bytes_(segment_bytes), read_only_(read_only), replay_(replay) {
+    result_.content.synced_to = files.synced_to;
+  }
 
   Result<Recovered> run();
 
  private:
   Result<void> read_segment(std::size_t index);
+  Result<void> begin_segment(std::size_t index, Segment& segment);
   Result<void> take_frame(const FrameScanner& scanner, Segment& segment);
   Result<void> end_of_segment(std::size_t index, FrameScanner& scanner);
   Result<void> no_next_frame(std::size_t index, FrameScanner& scanner, std::uint64_t torn_from);
@@ -56,6 +59,7 @@ Result<void> Recovery::read_segment(std::size_t index) {
   KV_TRY(opened);
   Segment& segment = **opened;
   result_.content.segments.push_back(std::move(*opened));
+  KV_TRY(begin_segment(index, segment));
   FrameScanner scanner(home_.posix, segment.file(), segment.seed(), segment.capacity_bytes());
   while (true) {
     auto step = scanner.next();
@@ -66,6 +70,24 @@ Result<void> Recovery::read_segment(std::size_t index) {
     if (scanner.header().number != expected) return no_next_frame(index, scanner, scanner.offset());
     KV_TRY(take_frame(scanner, segment));
   }
+}
+
+// Takes over what the list says stands in front of a segment, if compaction dropped those in between.
+Result<void> Recovery::begin_segment(std::size_t index, Segment& segment) {
+  LogContent& content = result_.content;
+  const auto& listed = files_[index].listed;
+  const std::uint64_t expected = index == 0 ? 1 : files_[index - 1].header.number + 1;
+  if (listed && files_[index].header.number != expected) {
+    content.last_frame = listed->frames_before;
+    content.last_batch = listed->batches_before;
+  }
+  if (listed && (listed->frames_before != content.last_frame || listed->batches_before != content.last_batch)) {
+    return fail(Code::corrupt, "{}: it follows frame {}, batch {}, but the list of segments says frame {}, batch {}",
+                segment.path().native(), content.last_frame, content.last_batch, listed->frames_before,
+                listed->batches_before);
+  }
+  segment.set_before(content.last_frame, content.last_batch);
+  return {};
 }
 
 Result<void> Recovery::take_frame(const FrameScanner& scanner, Segment& segment) {
@@ -92,7 +114,9 @@ Result<void> Recovery::take_frame(const FrameScanner& scanner, Segment& segment)
 Result<void> Recovery::end_of_segment(std::size_t index, FrameScanner& scanner) {
   auto data_end = scanner.data_end();
   KV_TRY(data_end);
-  if (*data_end > scanner.offset()) return no_next_frame(index, scanner, scanner.offset());
+  const auto& listed = files_[index].listed;
+  const bool cut_short = listed && listed->last_frame > result_.content.last_frame;
+  if (*data_end > scanner.offset() || cut_short) return no_next_frame(index, scanner, scanner.offset());
   if (index + 1 < files_.size()) result_.content.segments.back()->file().reset();  // Full: it keeps no descriptor.
   return {};
 }
@@ -180,33 +204,70 @@ Result<void> Recovery::reopen(Segment& segment) const {
 
 }  // namespace
 
-Result<std::vector<SegmentFile>> list_segments(const Posix& posix, const std::filesystem::path& dir) {
-  std::vector<SegmentFile> files;
+namespace {
+
+// Checks that no segment is missing: those of the list are all there, and those behind its last one have no gap.
+Result<void> check_complete(const LogFiles& files, const std::optional<SegmentList>& list,
+                            const std::filesystem::path& dir) {
+  auto at = files.segments.begin();
+  std::uint64_t next = 1;
+  if (list) {
+    for (const ListedSegment& listed : list->segments) {
+      if (at == files.segments.end() || at->header.number != listed.number) {
+        return fail(Code::corrupt, "{} is missing", (dir / segment_name(listed.number)).native());
+      }
+      ++at;
+      next = listed.number + 1;
+    }
+  }
+  for (; at != files.segments.end(); ++at, ++next) {
+    if (at->header.number != next) return fail(Code::corrupt, "{} is missing", (dir / segment_name(next)).native());
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<LogFiles> list_segments(const Posix& posix, const std::filesystem::path& dir) {
+  auto list = read_segment_list(posix, dir);
+  KV_TRY(list);
+  LogFiles files;
+  if (*list) files.synced_to = (*list)->synced_to;
+  const std::uint64_t last_listed = *list && !(*list)->segments.empty() ? (*list)->segments.back().number : 0;
   std::error_code error;
   for (std::filesystem::directory_iterator at(dir, error), end; !error && at != end; at.increment(error)) {
-    if (!segment_number(at->path().filename())) continue;
+    const auto number = segment_number(at->path().filename());
+    if (!number) continue;
+    const ListedSegment* listed = *list ? (*list)->find(*number) : nullptr;
+    if (listed == nullptr && *number <= last_listed) {
+      files.left_over.push_back(at->path());
+      continue;
+    }
     auto file = File::open(posix, at->path(), O_RDONLY);
     KV_TRY(file);
     auto header = read_segment_header(*file);
     KV_TRY(header);
-    files.push_back({at->path(), *header});
+    files.segments.push_back({at->path(), *header, listed ? std::optional(*listed) : std::nullopt});
   }
   if (error) return fail(error.value(), "list {}", dir.native());
-  std::sort(files.begin(), files.end(),
+  auto& segments = files.segments;
+  std::sort(segments.begin(), segments.end(),
             [](const SegmentFile& a, const SegmentFile& b) { return a.header.number < b.header.number; });
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    if (files[i].header.number != i + 1) {
-      return fail(Code::corrupt, "{} is missing", (dir / segment_name(i + 1)).native());
+  KV_TRY(check_complete(files, *list, dir));
+  for (const SegmentFile& file : segments) {
+    if (file.header.store_id != segments.front().header.store_id) {
+      return fail(Code::corrupt, "{} is of another store than {}", file.path.native(), segments.front().path.native());
     }
-    if (files[i].header.store_id != files[0].header.store_id) {
-      return fail(Code::corrupt, "{} is of another store than {}", files[i].path.native(), files[0].path.native());
-    }
+  }
+  if (*list && !segments.empty() && (*list)->store_id != segments.front().header.store_id) {
+    return fail(Code::corrupt, "{} is of another store than {}", segment_list_path(dir).native(),
+                segments.front().path.native());
   }
   return files;
 }
 
-Result<Recovered> recover(const SegmentHome& home, const std::vector<SegmentFile>& files, std::uint64_t segment_bytes,
-                          bool read_only, const FrameReplay& replay) {
+Result<Recovered> recover(const SegmentHome& home, const LogFiles& files, std::uint64_t segment_bytes, bool read_only,
+                          const FrameReplay& replay) {
   return Recovery(home, files, segment_bytes, read_only, replay).run();
 }
 

@@ -3,7 +3,9 @@
 // Frames are numbered without gaps. The first place where the next number is not found sound is the end of the log, if
 // the log itself does not say that the frame was on disk: then what lies behind it was never acknowledged as safe from
 // power loss, a torn tail. It is cut and set aside, so that nothing of it comes back later. If the log does say so (any
-// synced_to at or above that number), it is damage: refused, and nothing is changed.
+// synced_to at or above that number, also that of the list of segments), it is damage: refused, and nothing is changed.
+//
+// Where compaction has dropped segments, the list of segments says with which frame the next one begins.
 //
 // Threads: one.
 #pragma once
@@ -11,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,17 +22,24 @@
 #include "kvingest/result.hpp"
 #include "storage/mmap/log.hpp"
 #include "storage/mmap/segment.hpp"
+#include "storage/mmap/segment_list.hpp"
 
 namespace kvingest::mmap_store {
 
 struct SegmentFile {
   std::filesystem::path path;
   SegmentHeader header;
+  std::optional<ListedSegment> listed;  ///< What the list of segments says of it.
 };
 
-/// The segment files in `dir`, in the order of their numbers, each with its checked header.
-/// Fails with: corrupt (a header, a gap in the numbers, a file of another store), io_error.
-Result<std::vector<SegmentFile>> list_segments(const Posix& posix, const std::filesystem::path& dir);
+struct LogFiles {
+  std::vector<SegmentFile> segments;             ///< In the order of their numbers, each with its checked header.
+  std::vector<std::filesystem::path> left_over;  ///< Dropped by compaction, and their files not yet removed.
+  std::uint64_t synced_to = 0;                   ///< What the list of segments says.
+};
+
+/// The segment files in `dir`. Fails with: corrupt (a header, a file that is missing or of another store), io_error.
+Result<LogFiles> list_segments(const Posix& posix, const std::filesystem::path& dir);
 
 /// Takes what recovery finds; `payload_place` is where the payload lies in the address space.
 using FrameReplay = std::function<Result<void>(const FrameHeader&, std::string_view payload, Place payload_place)>;
@@ -42,7 +52,7 @@ struct Recovered {
 
 /// Replays `files`; with `read_only` nothing is changed on disk.
 /// Fails with: corrupt (file and offset), io_error, no_space, and what `replay` fails with.
-Result<Recovered> recover(const SegmentHome& home, const std::vector<SegmentFile>& files, std::uint64_t segment_bytes,
-                          bool read_only, const FrameReplay& replay);
+Result<Recovered> recover(const SegmentHome& home, const LogFiles& files, std::uint64_t segment_bytes, bool read_only,
+                          const FrameReplay& replay);
 
 }  // namespace kvingest::mmap_store

@@ -1,31 +1,27 @@
 #include "storage/mmap/run_table.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <iterator>
 
 #include "base/check.hpp"
-#include "kvingest/codec/varint.hpp"
 
 namespace kvingest::mmap_store {
+namespace {
 
-bool RunTable::can_append(std::uint64_t first, std::uint32_t count) const noexcept {
-  if (first > std::numeric_limits<std::uint64_t>::max() - count) return false;
-  return runs_.empty() || first >= runs_.back().first + runs_.back().count;
+// Of 64-bit words with one bit a record.
+std::size_t bit_words(std::uint32_t records) {
+  return (std::size_t{records} + 63) / 64;
 }
 
-void RunTable::append(std::uint64_t first, std::uint32_t count, Place payload) {
-  KV_ASSERT(count > 0 && can_append(first, count));
-  runs_.emplace_back(first, count, payload);
-  live_ += count;
-}
+}  // namespace
 
-// The last run that begins at or before `number`; runs_.size() when there is none.
-std::size_t RunTable::run_for(std::uint64_t number) const noexcept {
-  if (runs_.empty()) return 0;
-  if (runs_.back().first <= number) return runs_.size() - 1;
-  const auto after = std::upper_bound(runs_.begin(), runs_.end(), number,
-                                      [](std::uint64_t wanted, const Run& run) { return wanted < run.first; });
-  return after == runs_.begin() ? runs_.size() : static_cast<std::size_t>(after - runs_.begin()) - 1;
+// The last run that begins at or before `number`; the end when there is none.
+RunTable::Runs::const_iterator RunTable::run_for(std::uint64_t number) const {
+  if (runs_.empty()) return runs_.end();
+  const auto last = std::prev(runs_.end());
+  if (last->first <= number) return last;
+  const auto after = runs_.upper_bound(number);
+  return after == runs_.begin() ? runs_.end() : std::prev(after);
 }
 
 // ---- inside a run ---------------------------------------------------------------------------------------------------
@@ -49,8 +45,7 @@ const std::uint32_t* RunTable::offsets(const Run& run) const {
   }
   // Readers may do this at the same time; the first one wins.
   std::uint32_t* expected = nullptr;
-  auto& slot = const_cast<std::atomic<std::uint32_t*>&>(run.offsets);
-  if (!slot.compare_exchange_strong(expected, made.get(), std::memory_order_acq_rel)) return expected;
+  if (!run.offsets.compare_exchange_strong(expected, made.get(), std::memory_order_acq_rel)) return expected;
   detail_bytes_.fetch_add(blocks * sizeof(std::uint32_t), std::memory_order_relaxed);
   return made.release();
 }
@@ -66,101 +61,163 @@ RecordPlace RunTable::place(const Run& run, std::uint32_t offset) const {
   return RecordPlace(run.payload + offset, true, step_over(run, offset) - offset);
 }
 
-RecordPlace RunTable::place(const Position& position) const {
-  return place(runs_[position.run], position.offset);
+// ---- whole runs -----------------------------------------------------------------------------------------------------
+
+bool RunTable::touches(std::uint64_t first, std::uint32_t count) const {
+  const Position at = lower_bound(first);
+  return at.valid && number(at) - first < count;
+}
+
+void RunTable::insert(std::uint64_t first, std::uint32_t count, Place payload) {
+  KV_ASSERT(countable(first, count));
+  if (!runs_.empty() && run_for(first + count - 1) != runs_.end()) cut(first, count);
+  runs_.emplace_hint(runs_.end(), first, Run(payload, count));
+  live_ += count;
+}
+
+void RunTable::cut(std::uint64_t first, std::uint32_t count) {
+  const std::uint64_t last = first + count - 1;
+  while (true) {
+    const auto at = run_for(last);
+    if (at == runs_.end() || (at->first < first && first - at->first >= at->second.count)) return;
+    const std::uint64_t begin = at->first;
+    const Run whole = std::move(const_cast<Run&>(at->second));
+    runs_.erase(at);
+    live_ -= whole.count - whole.struck_count;
+    if (begin + whole.count - 1 > last) {
+      keep_part(begin, whole, static_cast<std::uint32_t>(last + 1 - begin), whole.count);
+    }
+    if (begin < first) keep_part(begin, whole, 0, static_cast<std::uint32_t>(first - begin));
+    forget_details(whole);
+  }
+}
+
+// Keeps the records [from, end) of a run that began at `first` as a run of their own, if any of them is live.
+void RunTable::keep_part(std::uint64_t first, const Run& run, std::uint32_t from, std::uint32_t end) {
+  while (from < end && run.is_struck(from)) ++from;
+  while (from < end && run.is_struck(end - 1)) --end;
+  if (from == end) return;
+  Run part(run.payload + offset_of(run, from), end - from);
+  for (std::uint32_t record = from; run.struck && record < end; ++record) {
+    if (run.is_struck(record)) strike(part, record - from);
+  }
+  live_ += part.count - part.struck_count;
+  runs_.emplace(first + from, std::move(part));
+}
+
+void RunTable::forget_details(const Run& run) noexcept {
+  std::size_t bytes = 0;
+  if (run.offsets.load(std::memory_order_relaxed) != nullptr) {
+    bytes += (run.count + kRecordsPerOffset - 1) / kRecordsPerOffset * sizeof(std::uint32_t);
+  }
+  if (run.struck) bytes += bit_words(run.count) * sizeof(std::uint64_t);
+  detail_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
+RunTable::Stretch RunTable::stretch(std::uint64_t from, std::uint64_t last, Place low, Place high,
+                                    std::uint64_t bytes_max) const {
+  auto run = run_for(from);
+  if (run == runs_.end()) {
+    run = runs_.begin();
+  } else if (from - run->first >= run->second.count) {
+    ++run;
+  }
+  for (; run != runs_.end() && run->first <= last; ++run) {
+    const Run& here = run->second;
+    if (here.payload < low || here.payload >= high) continue;  // Newer records with these numbers, elsewhere.
+    auto record = static_cast<std::uint32_t>(from > run->first ? from - run->first : 0);
+    while (record < here.count && here.is_struck(record)) ++record;
+    if (record == here.count) continue;
+    std::uint32_t offset = offset_of(here, record);
+    Stretch found{run->first + record, 0, here.payload + offset, 0};
+    for (; record < here.count && !here.is_struck(record) && found.bytes < bytes_max; ++record, ++found.count) {
+      const std::uint32_t next = step_over(here, offset);
+      found.bytes += next - offset;
+      offset = next;
+    }
+    return found;
+  }
+  return {};
 }
 
 // ---- single records -------------------------------------------------------------------------------------------------
 
 std::optional<RecordPlace> RunTable::find(std::uint64_t number) const {
-  const std::size_t index = run_for(number);
-  if (index == runs_.size()) return std::nullopt;
-  const Run& run = runs_[index];
-  if (number - run.first >= run.count) return std::nullopt;
-  const auto record = static_cast<std::uint32_t>(number - run.first);
-  if (run.is_struck(record)) return std::nullopt;
-  return place(run, offset_of(run, record));
+  const auto run = run_for(number);
+  if (run == runs_.end() || number - run->first >= run->second.count) return std::nullopt;
+  const auto record = static_cast<std::uint32_t>(number - run->first);
+  if (run->second.is_struck(record)) return std::nullopt;
+  return place(run->second, offset_of(run->second, record));
+}
+
+void RunTable::strike(Run& run, std::uint32_t record) {
+  if (!run.struck) {
+    run.struck.reset(new std::uint64_t[bit_words(run.count)]());
+    detail_bytes_.fetch_add(bit_words(run.count) * sizeof(std::uint64_t), std::memory_order_relaxed);
+  }
+  run.struck[record / 64] |= std::uint64_t{1} << record % 64;
+  ++run.struck_count;
 }
 
 std::optional<RecordPlace> RunTable::strike_out(std::uint64_t number) {
   const auto found = find(number);
   if (!found) return std::nullopt;
-  Run& run = runs_[run_for(number)];
-  const auto record = static_cast<std::uint32_t>(number - run.first);
-  if (!run.struck) {
-    run.struck = std::make_unique<std::vector<std::uint64_t>>((run.count + 63) / 64);
-    detail_bytes_.fetch_add(run.struck->size() * sizeof(std::uint64_t), std::memory_order_relaxed);
-  }
-  (*run.struck)[record / 64] |= std::uint64_t{1} << record % 64;
+  const auto at = run_for(number);
+  auto& run = const_cast<Run&>(at->second);
+  strike(run, static_cast<std::uint32_t>(number - at->first));
   --live_;
-  if (++run.struck_count < run.count) return found;
-  detail_bytes_.fetch_sub(run.struck->size() * sizeof(std::uint64_t), std::memory_order_relaxed);
-  run.struck.reset();
-  run.count = 0;
-  while (!runs_.empty() && runs_.front().count == 0) runs_.pop_front();
-  while (!runs_.empty() && runs_.back().count == 0) runs_.pop_back();
+  if (run.struck_count < run.count) return found;
+  forget_details(run);
+  runs_.erase(at);
   return found;
-}
-
-std::size_t RunTable::used_bytes() const noexcept {
-  return runs_.size() * sizeof(Run) + detail_bytes_.load(std::memory_order_relaxed);
 }
 
 // ---- walking --------------------------------------------------------------------------------------------------------
 
-RunTable::Position RunTable::at(std::size_t run, std::uint32_t record) const {
-  return {run, record, offset_of(runs_[run], record), true};
-}
-
-RunTable::Position RunTable::first() const {
-  return runs_.empty() ? Position{} : lower_bound(runs_.front().first);
-}
-
-RunTable::Position RunTable::last() const {
-  return before(std::numeric_limits<std::uint64_t>::max());
-}
-
-RunTable::Position RunTable::lower_bound(std::uint64_t number) const {
-  std::size_t index = run_for(number);
-  std::uint32_t record = 0;
-  if (index == runs_.size()) {
-    index = 0;
-  } else if (number - runs_[index].first < runs_[index].count) {
-    record = static_cast<std::uint32_t>(number - runs_[index].first);
-  } else {
-    ++index;
-  }
-  for (; index < runs_.size(); ++index, record = 0) {
-    const Run& run = runs_[index];
-    while (record < run.count && run.is_struck(record)) ++record;
-    if (record < run.count) return at(index, record);
+// The first live record in `run` from `record` on, or in a later run.
+RunTable::Position RunTable::at_or_behind(Runs::const_iterator run, std::uint32_t record) const {
+  for (; run != runs_.end(); ++run, record = 0) {
+    while (record < run->second.count && run->second.is_struck(record)) ++record;
+    if (record < run->second.count) return at(run, record);
   }
   return {};
 }
 
-RunTable::Position RunTable::before(std::uint64_t number) const {
-  if (number == 0) return {};
-  std::size_t index = run_for(number - 1);
-  if (index == runs_.size()) return {};
-  auto end = static_cast<std::uint32_t>(std::min<std::uint64_t>(number - runs_[index].first, runs_[index].count));
+// The last live record in `run` before record `end`, or in an earlier run.
+RunTable::Position RunTable::before_in(Runs::const_iterator run, std::uint32_t end) const {
   while (true) {
-    const Run& run = runs_[index];
-    while (end > 0 && run.is_struck(end - 1)) --end;
-    if (end > 0) return at(index, end - 1);
-    if (index == 0) return {};
-    end = runs_[--index].count;
+    while (end > 0 && run->second.is_struck(end - 1)) --end;
+    if (end > 0) return at(run, end - 1);
+    if (run == runs_.begin()) return {};
+    end = (--run)->second.count;
   }
 }
 
-void RunTable::next(Position& position) const {
-  const Run& run = runs_[position.run];
-  position.offset = step_over(run, position.offset);
-  if (++position.record < run.count && !run.is_struck(position.record)) return;
-  position = lower_bound(run.first + position.record);
+RunTable::Position RunTable::lower_bound(std::uint64_t number) const {
+  const auto run = run_for(number);
+  if (run == runs_.end()) return at_or_behind(runs_.begin(), 0);
+  if (number - run->first >= run->second.count) return at_or_behind(std::next(run), 0);
+  return at_or_behind(run, static_cast<std::uint32_t>(number - run->first));
 }
 
-void RunTable::previous(Position& position) const {
-  position = before(number(position));
+RunTable::Position RunTable::before(std::uint64_t number) const {
+  if (number == 0) return {};
+  const auto run = run_for(number - 1);
+  if (run == runs_.end()) return {};
+  return before_in(run, static_cast<std::uint32_t>(std::min<std::uint64_t>(number - run->first, run->second.count)));
+}
+
+RunTable::Position RunTable::last() const {
+  if (runs_.empty()) return {};
+  const auto run = std::prev(runs_.end());
+  return before_in(run, run->second.count);
+}
+
+void RunTable::next(Position& position) const {
+  const Run& run = position.run->second;
+  position.offset = step_over(run, position.offset);
+  if (++position.record < run.count && !run.is_struck(position.record)) return;
+  position = at_or_behind(position.run, position.record);
 }
 
 }  // namespace kvingest::mmap_store

@@ -90,6 +90,7 @@ Result<void> Segment::sync_and_close() {
     KV_TRY(file);
     file_ = std::move(*file);
   }
+  if (free_bytes() > 0) static_cast<void>(trim());  // Where that fails, it takes more space than it needs.
   KV_TRY(file_.sync_data());
   file_.reset();
   return {};

@@ -7,8 +7,9 @@
 namespace kvingest::mmap_store {
 namespace {
 
-// Checks the frames of one file up to `extent.end`; returns the bytes read. `last_frame` goes from file to file.
-Result<std::uint64_t> verify_segment(const Posix& posix, const Log::Extent& extent, std::uint64_t& last_frame) {
+// Checks the frames of one file up to `extent.end`; returns the bytes read.
+Result<std::uint64_t> verify_segment(const Posix& posix, const Log::Extent& extent) {
+  std::uint64_t last_frame = extent.frames_before;
   auto file = File::open(posix, extent.path, O_RDONLY);
   KV_TRY(file);
   KV_TRY(read_segment_header(*file));
@@ -21,7 +22,7 @@ Result<std::uint64_t> verify_segment(const Posix& posix, const Log::Extent& exte
       return fail(Code::corrupt, "{}: damaged at offset {}: the frame there is not sound", extent.path.native(),
                   scanner.offset());
     }
-    if (last_frame != 0 && scanner.header().number != last_frame + 1) {
+    if (scanner.header().number != last_frame + 1) {
       return fail(Code::corrupt, "{}: damaged at offset {}: frame {} behind frame {}", extent.path.native(),
                   scanner.offset(), scanner.header().number, last_frame);
     }
@@ -32,10 +33,11 @@ Result<std::uint64_t> verify_segment(const Posix& posix, const Log::Extent& exte
 }  // namespace
 
 Result<std::uint64_t> MmapStore::verify_frames() const {
+  std::shared_lock<std::shared_mutex> files;
+  if (compactor_) files = compactor_->keep_files();
   std::uint64_t bytes = 0;
-  std::uint64_t last_frame = 0;
   for (const Log::Extent& extent : log_->extents()) {
-    auto checked = verify_segment(home_.posix, extent, last_frame);
+    auto checked = verify_segment(home_.posix, extent);
     KV_TRY(checked);
     bytes += *checked;
   }
