@@ -414,7 +414,7 @@ TEST_CASE("mmap: whichever system call fails, what was acknowledged is there aft
     REQUIRE(store->write(lines(1 + found * 3000, 3000), Durability::disk));
     CHECK(store->verify().value().records == (found + 1) * 3000);
   }
-  CHECK(nth > 40);
+  CHECK(nth > 20);
 }
 
 TEST_CASE("mmap: a full disk refuses a batch, keeps what it has, and goes on when there is space again") {
