@@ -192,6 +192,8 @@ Result<void> Compactor::drop_empty() {
 Result<void> Compactor::drop(const Empty& empty) {
   if (store_.log.synced_to() < empty.last_frame) KV_TRY(store_.log.sync());
   KV_TRY(write_segment_list(store_.home.posix, store_.home.dir, store_.log.list_without(empty.segment)));
+  // Before it leaves the log: what the log has not counts for nothing, and others may take its room at once.
+  store_.home.posix.unlink(empty.segment->path().c_str());  // Should the file stay, the next opening removes it.
   std::unique_ptr<Segment> dropped;
   {
     const std::scoped_lock turn(store_.turns);
@@ -199,7 +201,6 @@ Result<void> Compactor::drop(const Empty& empty) {
     store_.index.release([this](RecordPlace place, std::uint64_t) { store_.accounts.dead(place); });
     dropped = store_.log.detach(*empty.segment);
   }
-  store_.home.posix.unlink(dropped->path().c_str());  // Should the file stay, the next opening removes it.
   dropped_.fetch_add(1, std::memory_order_relaxed);
   return {};
 }
