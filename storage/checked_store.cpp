@@ -59,7 +59,7 @@ tl::unexpected<Error> CheckedStore::refusal() const {
               reason_);
 }
 
-tl::unexpected<Error> CheckedStore::read_only_refusal() const {
+tl::unexpected<Error> CheckedStore::read_only_refusal() {
   return fail(Code::invalid_argument, "the store is open for reading only");
 }
 

@@ -47,7 +47,7 @@ class CheckedStore final : public Store {
   [[nodiscard]] bool is_open() const noexcept { return state_.load(std::memory_order_acquire) == State::open; }
   // Why no call is taken.
   [[nodiscard]] tl::unexpected<Error> refusal() const;
-  [[nodiscard]] tl::unexpected<Error> read_only_refusal() const;
+  [[nodiscard]] static tl::unexpected<Error> read_only_refusal();
   void latch(const Error& reason) const;
   // Passes an engine's answer on; a `failed` one latches.
   template <class T>
