@@ -210,5 +210,5 @@ int run_kvbench(int argc, char** argv) {
 }  // namespace kvingest::bench
 
 int main(int argc, char** argv) {
-  return kvingest::bench::run_kvbench(argc, argv);
+  return kvingest::cli::finish_results(kvingest::bench::run_kvbench(argc, argv));
 }

@@ -299,8 +299,13 @@ void FeedSession::answered(const Parcel& parcel) {
     return;
   }
   settled_line_ = std::max(settled_line_, parcel.last_line);
-  if (parcel.outcome == Parcel::Outcome::failed) {
-    turn_away("store_failed", "");
+  const bool given_up = parcel.outcome == Parcel::Outcome::given_up;
+  if (given_up || parcel.outcome == Parcel::Outcome::failed) {
+    if (given_up) {
+      turn_away("not_stored", "kvingest stops while the store takes no writes; send the unanswered lines again");
+    } else {
+      turn_away("store_failed", "");
+    }
     syncs_.clear();
     hello_.reset();
     return;

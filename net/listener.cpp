@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <asio/co_spawn.hpp>
@@ -11,6 +12,7 @@
 #include <asio/redirect_error.hpp>
 #include <asio/steady_timer.hpp>
 #include <asio/use_awaitable.hpp>
+#include <cerrno>
 #include <chrono>
 
 #include "base/log.hpp"
@@ -40,6 +42,28 @@ void keep_alive(StreamProtocol::socket& socket) {
   ::setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &user_timeout_ms, sizeof user_timeout_ms);
 }
 
+/// Removes the socket file that a process left behind which was killed. Nobody listens on it, so nobody can miss it.
+void remove_stale_socket(const Endpoint& endpoint, const StreamProtocol::endpoint& address) {
+  struct stat status {};
+  if (!endpoint.is_unix() || ::lstat(endpoint.unix_path.c_str(), &status) != 0 || !S_ISSOCK(status.st_mode)) return;
+  const int probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (probe < 0) return;
+  const bool refused =
+      ::connect(probe, address.data(), static_cast<socklen_t>(address.size())) != 0 && errno == ECONNREFUSED;
+  ::close(probe);
+  if (refused) ::unlink(endpoint.unix_path.c_str());
+}
+
+tl::unexpected<Error> in_use(const Endpoint& endpoint) {
+  struct stat status {};
+  if (endpoint.is_unix() && ::lstat(endpoint.unix_path.c_str(), &status) == 0 && !S_ISSOCK(status.st_mode)) {
+    return fail(Code::busy, "{}: a file that is no socket is there; remove it or choose another path with --listen",
+                endpoint.text());
+  }
+  return fail(Code::busy, "{}: already in use; stop what listens there or choose another with --listen",
+              endpoint.text());
+}
+
 bool no_descriptors(const asio::error_code& error) {
   return error == asio::error::no_descriptors || error.value() == ENFILE;
 }
@@ -62,16 +86,14 @@ Result<void> Listener::open(const Endpoint& endpoint) {
   KV_TRY(addresses);
   const auto& address = addresses->front();
   local_only_ = is_local(address);
+  remove_stale_socket(endpoint, address);
   asio::error_code error;
   acceptor_.open(address.protocol(), error);
   // A port can be used again right after a crash, while old connections are still in TIME_WAIT.
   if (!error && !endpoint.is_unix()) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
   if (!error) acceptor_.bind(address, error);
   if (!error) acceptor_.listen(kBacklog, error);
-  if (error == asio::error::address_in_use) {
-    return fail(Code::busy, "{}: already in use; stop what listens there or choose another with --listen",
-                endpoint.text());
-  }
+  if (error == asio::error::address_in_use) return in_use(endpoint);
   if (error) return fail(error.value(), "listen on {}", endpoint.text());
   address_ = to_text(acceptor_.local_endpoint(error));
   unix_path_ = endpoint.unix_path;

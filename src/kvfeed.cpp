@@ -294,5 +294,5 @@ int run_kvfeed(int argc, char** argv) {
 }  // namespace kvingest
 
 int main(int argc, char** argv) {
-  return kvingest::run_kvfeed(argc, argv);
+  return kvingest::cli::finish_results(kvingest::run_kvfeed(argc, argv));
 }

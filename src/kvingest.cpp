@@ -3,10 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <iostream>
 
 #include "base/json_writer.hpp"
 #include "base/log.hpp"
@@ -55,14 +55,16 @@ std::string as_json(const Summary& summary) {
 }
 
 std::string as_text(const Summary& summary) {
-  const Tally& tally = summary.report.ledger.tally;
+  const RunLedger& ledger = summary.report.ledger;
+  const Tally& tally = ledger.tally;
   return fmt::format(
       "Total Messages Ingested: {}\n"
-      "received {}  stored {}  rejected {}  blank {}  duplicate {}  durable {}  on_disk {}\n"
+      "received {}  stored {}  rejected {}  blank {}  duplicate {}{}  durable {}  on_disk {}\n"
       "bytes {}  seconds {:.3f}  messages/second {:.0f}  durability {}  level {}  store {}\n",
-      tally.received, tally.received, tally.stored, tally.rejected, tally.blank, tally.duplicate, summary.durable(),
-      summary.on_disk(), summary.report.ledger.bytes, summary.report.seconds, summary.rate(), summary.durability,
-      to_string(summary.report.level), summary.store);
+      tally.received, tally.received, tally.stored, tally.rejected, tally.blank, tally.duplicate,
+      ledger.pending > 0 ? fmt::format("  pending {}", ledger.pending) : "", summary.durable(), summary.on_disk(),
+      ledger.bytes, summary.report.seconds, summary.rate(), summary.durability, to_string(summary.report.level),
+      summary.store);
 }
 
 /// Each producer takes a descriptor, and the usual limit is below what --max-connections allows.
@@ -112,10 +114,18 @@ int serve(KvingestOptions options) {
   running = service->get();
   const Result<void> done = running->run();
   summary.report = running->report();
-  std::cout << (options.json ? as_json(summary) : as_text(summary)) << std::flush;
-  if (!done) log_error("{}", done.error().text);
   const bool demo_failed = options.demo_messages && !demo.succeeded();
-  return done && !demo_failed ? cli::kDone : cli::kIncomplete;
+  const int code = done && !demo_failed ? cli::kDone : cli::kIncomplete;
+  const int printed = cli::print({code, options.json ? as_json(summary) : as_text(summary), {}});
+  if (!done) log_error("{}", done.error().text);
+  return printed;
+}
+
+/// For a demo that was given no directory.
+Result<std::filesystem::path> make_demo_dir() {
+  std::string path = (std::filesystem::temp_directory_path() / "kvingest-demo-XXXXXX").native();
+  if (::mkdtemp(path.data()) == nullptr) return fail(errno, "mkdtemp {}", path);
+  return std::filesystem::path(path);
 }
 
 int run(int argc, char* argv[]) {
@@ -127,10 +137,16 @@ int run(int argc, char* argv[]) {
   std::signal(SIGHUP, SIG_IGN);   // There is nothing to reload yet; a closed terminal is no reason to stop.
   std::signal(SIGXFSZ, SIG_IGN);  // A file size limit is an error of the call, not the end of the process.
   allow_descriptors(options.service.connections_max);
-  const std::string demo_dir = options.demo_dir;
+  if (!options.demo_messages || !options.service.store.dir.empty()) return serve(std::move(options));
+  const auto demo_dir = make_demo_dir();
+  if (!demo_dir) {
+    log_error("{}", demo_dir.error().text);
+    return cli::kIncomplete;
+  }
+  options.service.store.dir = *demo_dir / "kvdata";
   const int code = serve(std::move(options));
   std::error_code ignored;
-  if (!demo_dir.empty()) std::filesystem::remove_all(demo_dir, ignored);
+  std::filesystem::remove_all(*demo_dir, ignored);
   return code;
 }
 

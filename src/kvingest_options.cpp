@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <filesystem>
 
 #include "base/thread.hpp"
 
@@ -24,7 +23,7 @@ struct Written {
   std::string format = "line";
   bool header = false;
   std::optional<std::string> columns;
-  std::string separator;
+  std::optional<std::string> separator;
   bool keep_cr = false;
   std::optional<std::string> key;
   std::optional<std::string> value;
@@ -198,10 +197,7 @@ Result<net::Endpoint> read_listener(std::string_view option, const std::string& 
 }
 
 Result<void> read_endpoints(const Written& w, ServiceOptions& to) {
-  std::vector<std::string> listen = w.listen;
-  if (listen.empty() && w.demo) listen = {"127.0.0.1:0"};
-  if (listen.empty() && w.connect.empty()) listen = {std::string(kDefaultListen)};
-  for (const std::string& text : listen) {
+  for (const std::string& text : w.listen) {
     auto endpoint = read_listener("listen", text, w.insecure);
     KV_TRY(endpoint);
     to.listen.push_back(std::move(*endpoint));
@@ -226,7 +222,7 @@ Result<void> read_record(const Written& w, ServiceOptions& to) {
   KV_TRY(format);
   record.format = *format;
   record.header = w.header;
-  record.separator = w.separator;
+  record.separator = w.separator.value_or("");
   record.keep_cr = w.keep_cr;
   record.key = w.key;
   record.value = w.value;
@@ -283,10 +279,13 @@ Result<void> read_retention(const Written& w, ServiceOptions& to) {
   return {};
 }
 
-Result<std::string> make_demo_dir() {
-  std::string path = (std::filesystem::temp_directory_path() / "kvingest-demo-XXXXXX").native();
-  if (::mkdtemp(path.data()) == nullptr) return fail(errno, "mkdtemp {}", path);
-  return path;
+/// Fills in what was not given and follows from the rest.
+void settle(Written& w) {
+  if (w.listen.empty() && w.demo) w.listen = {"127.0.0.1:0"};
+  if (w.listen.empty() && w.connect.empty()) w.listen = {std::string(kDefaultListen)};
+  if (!w.dir && !w.demo) w.dir = "kvdata";
+  if (!w.separator && w.format == "csv") w.separator = ",";
+  if (!w.separator && w.format == "kv") w.separator = "=";
 }
 
 Result<KvingestOptions> check(const Written& w) {
@@ -306,12 +305,7 @@ Result<KvingestOptions> check(const Written& w) {
   to.quiet = w.quiet;
   to.demo_messages = w.demo;
   to.demo_feed_cpu = w.feed_cpu;
-  if (w.demo && !w.dir) {
-    auto dir = make_demo_dir();
-    KV_TRY(dir);
-    to.demo_dir = *dir;
-  }
-  to.service.store.dir = to.demo_dir.empty() ? w.dir.value_or("kvdata") : to.demo_dir + "/kvdata";
+  to.service.store.dir = w.dir.value_or("");
   return to;
 }
 
@@ -322,11 +316,18 @@ std::variant<KvingestOptions, cli::Ending> read_options(int argc, const char* co
   Written written;
   cli::CommandLine line("kvingest", "Takes TCP text feeds into an embedded store, durably.");
   declare(line.root(), written);
+  KvingestOptions options;
+  line.check_with([&]() -> Result<void> {
+    if (written.list_stores) return {};
+    settle(written);
+    auto checked = check(written);
+    KV_TRY(checked);
+    options = std::move(*checked);
+    return {};
+  });
   if (auto ending = line.parse(argc, argv, environment)) return std::move(*ending);
   if (written.list_stores) return cli::Ending{cli::kDone, list_of_stores(), {}};
-  auto checked = check(written);
-  if (!checked) return line.usage_error(checked.error().text);
-  return std::move(*checked);
+  return options;
 }
 
 }  // namespace kvingest

@@ -19,7 +19,6 @@ struct KvingestOptions {
   bool quiet = false;
   std::optional<std::uint64_t> demo_messages;
   std::optional<int> demo_feed_cpu;
-  std::string demo_dir;  ///< Made for the demo and to be removed; empty: --dir was given.
 };
 
 /// What to run, or how to end at once.

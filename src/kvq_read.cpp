@@ -47,7 +47,7 @@ int tail(const Settings& settings) {
 }
 
 int export_records(const Settings& settings) {
-  const auto form = query::parse_export_form(settings.export_form);
+  const auto form = query::parse_export_form(settings.json ? "json" : settings.export_form);
   if (!form) return complain(form.error(), cli::kUsage);
   return with_store(settings, [&](OpenedStore& opened) {
     const auto selection = selection_of(settings, opened.labels.seq_keys);

@@ -178,10 +178,13 @@ Result<void> CheckedStore::compact() {
 Result<void> CheckedStore::backup(const std::filesystem::path& to) const {
   if (!is_open()) return refusal();
   if (!directory_) return noted(engine_->backup(to));
-  KV_TRY(StoreDirectory::prepare_copy(to));
+  KV_TRY(directory_->prepare_copy(to));
   const BatchMark held = last_mark();  // The copy has this batch, and may have later ones.
-  KV_TRY(noted(engine_->backup(to)));
-  return directory_->complete_copy(to, held);
+  auto copied = noted(engine_->backup(to));
+  if (copied) copied = directory_->complete_copy(to, held);
+  std::error_code ignored;
+  if (!copied) std::filesystem::remove_all(to, ignored);  // It was not there before; half a copy is none.
+  return copied;
 }
 
 Result<void> CheckedStore::close() {

@@ -56,6 +56,13 @@ Result<void> check_creatable(const fs::path& dir, const StoreOptions& options) {
 
 Result<void> check_format(const Engine& engine, const Marker& marker, const fs::path& dir) {
   if (marker.engine != engine.name) {
+    if (!marker.ready) {
+      return fail(
+          Code::invalid_argument,
+          "{} is a store of engine {} whose creation was interrupted: nothing was ever in it; remove the directory "
+          "to use it for {}",
+          dir.native(), marker.engine, engine.name);
+    }
     return fail(Code::invalid_argument,
                 "{} holds a store of engine {}, not {}; open it with --store {}, or choose "
                 "another directory",
@@ -148,7 +155,14 @@ Result<void> StoreDirectory::mark_ready() {
   return {};
 }
 
-Result<void> StoreDirectory::prepare_copy(const fs::path& copy) {
+Result<void> StoreDirectory::prepare_copy(const fs::path& copy) const {
+  std::error_code error;
+  const fs::path inside = fs::weakly_canonical(copy, error).lexically_relative(fs::canonical(path_, error));
+  if (error) return fail(error.value(), "resolve {}", copy.native());
+  if (!inside.empty() && *inside.begin() != "..") {
+    return fail(Code::invalid_argument, "{} is inside the store's own directory; choose another place for the copy",
+                copy.native());
+  }
   if (::rmdir(copy.c_str()) == 0 || errno == ENOENT) return {};
   if (errno == ENOTEMPTY || errno == ENOTDIR || errno == EEXIST) {
     return fail(Code::invalid_argument, "{} exists already; a copy goes into a new directory", copy.native());

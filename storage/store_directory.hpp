@@ -30,9 +30,9 @@ class StoreDirectory {
   /// Fails with: io_error, no_space.
   Result<void> mark_ready();
 
-  /// Checks that `copy` is new and can be made; an empty directory is removed, for engines that want to make it.
-  /// Fails with: invalid_argument (something is there), io_error.
-  [[nodiscard]] static Result<void> prepare_copy(const std::filesystem::path& copy);
+  /// Checks that `copy` is new, outside this directory, and can be made; an empty directory is removed, for engines
+  /// that want to make it. Fails with: invalid_argument (something is there, or it is inside), io_error.
+  [[nodiscard]] Result<void> prepare_copy(const std::filesystem::path& copy) const;
   /// Completes `copy`, a new directory that the engine has filled, durably, with a copy of this store up to `held` or
   /// beyond. Fails with: io_error, no_space.
   Result<void> complete_copy(const std::filesystem::path& copy, const BatchMark& held) const;

@@ -1,45 +1,18 @@
 // store_spec.cpp -- "NAME[,key=value...]" as a choice of engine.
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
+#include "base/nearest.hpp"
 #include "kvingest/engine.hpp"
 
 namespace kvingest {
 namespace {
 
-// Levenshtein's: insertions, deletions and replacements that turn one word into the other.
-std::size_t edit_distance(std::string_view from, std::string_view to) {
-  std::vector<std::size_t> row(to.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < to.size(); ++j) {
-      const std::size_t replaced = diagonal + (from[i] == to[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
-    }
-  }
-  return row.back();
-}
-
-std::string lower(std::string_view word) {
-  std::string text(word);
-  for (char& letter : text) letter = letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter + 32) : letter;
-  return text;
-}
-
 // "did you mean X? " when one of `known` is near enough to be meant, else nothing.
 std::string suggestion(std::string_view word, const std::vector<std::string_view>& known) {
-  const std::string wanted = lower(word);
-  std::string_view nearest;
-  std::size_t best = std::max<std::size_t>(2, wanted.size() / 3) + 1;
-  for (const std::string_view name : known) {
-    const std::size_t distance = edit_distance(wanted, name);
-    if (distance >= best || distance >= name.size()) continue;
-    best = distance;
-    nearest = name;
-  }
+  std::string wanted(word);
+  for (char& letter : wanted) letter = letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter + 32) : letter;
+  const std::string_view nearest = nearest_name(wanted, known);
   return nearest.empty() ? std::string() : fmt::format("did you mean {}? ", nearest);
 }
 
@@ -89,6 +62,7 @@ Result<StoreSpec> parse_store_spec(std::string_view text) {
     KV_TRY(add_option(spec, text.substr(at + 1, end == std::string_view::npos ? end : end - at - 1)));
     at = end;
   }
+  if ((*engine)->check != nullptr) KV_TRY((*engine)->check(spec.options));
   return spec;
 }
 

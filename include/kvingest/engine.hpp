@@ -55,6 +55,9 @@ struct Engine {
   std::uint32_t format_version;  ///< Of its files; a newer one on disk is refused, an older one too until 1.0.
   std::span<const EngineOption> options;
   std::string_view missing;  ///< Empty, or why this build lacks the engine and what to install.
+  /// Whether the values of options are what they can be. Null where there are none to check.
+  /// Fails with: invalid_argument, unsupported.
+  Result<void> (*check)(const EngineOptions& options);
   Result<std::unique_ptr<Store>> (*open)(EngineContext context);  ///< Null where missing.
 };
 
@@ -67,8 +70,8 @@ struct StoreSpec {
   EngineOptions options;
 };
 
-/// Fails with: invalid_argument (no such store, naming the nearest; an unknown option, listing the known), unsupported
-/// (not in this build, with what to install).
+/// Fails with: invalid_argument (no such store, naming the nearest; an unknown option, listing the known; a value that
+/// cannot be), unsupported (not in this build, with what to install).
 [[nodiscard]] Result<StoreSpec> parse_store_spec(std::string_view text);
 
 /// What the marker of a store directory says.

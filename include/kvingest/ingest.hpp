@@ -57,6 +57,7 @@ struct Parcel {
     dropped,    ///< Of a connection that a newer one has taken over from: counted as duplicate.
     refused,    ///< A hello that is not welcome: `refusal` says why.
     failed,     ///< The store has failed; whether it holds the parcel is unknown.
+    given_up,   ///< The service was to stop while the store took no writes: nothing of the parcel is stored.
   };
 
   // What the worker says.

@@ -1,7 +1,9 @@
 #include "base/cli.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <system_error>
 
 #include "base/cli_arguments.hpp"
 #include "base/nearest.hpp"
@@ -129,8 +131,17 @@ std::string_view program_version() noexcept {
 
 int print(const Ending& ending) {
   std::fwrite(ending.out.data(), 1, ending.out.size(), stdout);
+  const int code = finish_results(ending.exit_code);
   std::fwrite(ending.err.data(), 1, ending.err.size(), stderr);
-  return ending.exit_code;
+  return code;
+}
+
+int finish_results(int exit_code) {
+  // A reader that left, as `head` does, wanted no more.
+  if ((std::fflush(stdout) == 0 && std::ferror(stdout) == 0) || errno == EPIPE) return exit_code;
+  const std::string complaint = fmt::format("write the results: {}\n", std::generic_category().message(errno));
+  std::fwrite(complaint.data(), 1, complaint.size(), stderr);
+  return exit_code == kDone ? kIncomplete : exit_code;
 }
 
 Option& Option::hide_value() {
@@ -351,6 +362,9 @@ std::optional<Ending> CommandLine::parse(int argc, const char* const* argv, cons
   if (const auto done = read(argc, argv, environment); !done) return usage_error(done.error().text);
   if (help_wanted_) return Ending{kDone, help_text(), ""};
   if (version_wanted_) return Ending{kDone, fmt::format("{} {}\n", program_, program_version()), ""};
+  if (check_) {
+    if (const auto checked = check_(); !checked) return usage_error(checked.error().text);
+  }
   if (print_wanted_) return Ending{kDone, write_config(active()), ""};
   return std::nullopt;
 }

@@ -50,8 +50,12 @@ struct Ending {
   std::string err;  ///< For stderr.
 };
 
-/// Writes both texts where they belong and returns the exit code.
+/// Writes both texts where they belong and returns the exit code; kIncomplete when the results cannot be written.
 int print(const Ending& ending);
+
+/// Writes out what was printed to stdout. Returns `exit_code`, or kIncomplete instead of kDone when that fails: results
+/// that nobody got are no success.
+int finish_results(int exit_code);
 
 /// One option or positional argument of a command: made by the functions of Command, read by CommandLine.
 struct Option {
@@ -226,6 +230,10 @@ class CommandLine {
   /// A program with subcommands may be run without one; by default it may not.
   void command_is_optional() { command_optional_ = true; }
 
+  /// `check` is called when all values are in, before --print-config prints them: it fills in those that follow from
+  /// others and says what makes no sense together, which then is wrong usage.
+  void check_with(std::function<Result<void>()> check) { check_ = std::move(check); }
+
   /// Puts values into the bound variables. Returns how to end (--help, --version, --print-config, wrong usage), or
   /// nothing: go on. `environment` is a null-terminated list of NAME=VALUE.
   [[nodiscard]] std::optional<Ending> parse(int argc, const char* const* argv, const char* const* environment);
@@ -255,6 +263,7 @@ class CommandLine {
   bool version_wanted_ = false;
   bool print_wanted_ = false;
   std::string config_path_;
+  std::function<Result<void>()> check_;
 };
 
 }  // namespace kvingest::cli

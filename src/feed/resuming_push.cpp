@@ -16,7 +16,8 @@ constexpr std::chrono::milliseconds kBackOffFirst = 20ms;
 constexpr std::chrono::milliseconds kBackOffLongest = 2s;
 constexpr std::chrono::milliseconds kWelcomePatience =
     10s;  // The server may be committing what an older connection sent.
-constexpr std::string_view kMendable[] = {"code=too_many_connections", "code=no_descriptors", "code=store_failed"};
+constexpr std::string_view kMendable[] = {"code=too_many_connections", "code=no_descriptors", "code=store_failed",
+                                          "code=not_stored"};
 
 /// Whether connecting again can help.
 bool is_final(const std::string& errors) {

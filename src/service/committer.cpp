@@ -223,7 +223,7 @@ void Committer::take_queue() {
 
 Committer::Attempt Committer::commit_group() {
   if (failure_) {
-    answer_group(Parcel::Outcome::failed, Durability::memory);
+    answer_group(gave_up_ ? Parcel::Outcome::given_up : Parcel::Outcome::failed, Durability::memory);
     return Attempt::answered;
   }
   if (!group_built_) build_group();
@@ -237,7 +237,12 @@ Committer::Attempt Committer::commit_group() {
     on_committed(sync);
     return Attempt::answered;
   }
-  if (is_refusal(done.error()) && on_refused(done.error())) return Attempt::refused;
+  if (is_refusal(done.error())) {
+    if (on_refused(done.error())) return Attempt::refused;
+    give_up(done.error());
+    answer_group(Parcel::Outcome::given_up, Durability::memory);
+    return Attempt::answered;
+  }
   latch(done.error());
   answer_group(Parcel::Outcome::failed, Durability::memory);
   return Attempt::answered;
@@ -339,6 +344,7 @@ void Committer::settle_source(const Parcel& parcel) {
 
 void Committer::on_committed(bool synced) {
   book_.commit();
+  say_rejected();
   if (retention_) {
     retention_->group_written();
     plan_to_expire();
@@ -373,6 +379,20 @@ void Committer::on_committed(bool synced) {
   }
 }
 
+/// A feed that is rejected must not look like success to whoever reads the log; once a minute is enough to see it.
+void Committer::say_rejected() {
+  constexpr std::chrono::minutes kInterval{1};
+  for (const auto& parcel : group_) {
+    rejects_unsaid_ += parcel->tally.rejected;
+    if (parcel->rejects.empty() || Clock::now() < rejects_said_ + kInterval) continue;
+    const RejectRecord& reject = parcel->rejects.front();
+    log_warning(
+        "rejected {} message(s) since the last such line, as line {} of {} from {}: {}; kvq rejects list shows them",
+        std::exchange(rejects_unsaid_, 0), reject.line, parcel->origin->source, parcel->origin->peer, reject.reason);
+    rejects_said_ = Clock::now();
+  }
+}
+
 /// Keeps the group for another try; false when there is to be none.
 bool Committer::on_refused(const Error& error) {
   {
@@ -387,6 +407,14 @@ bool Committer::on_refused(const Error& error) {
   log_error("reading stops until the store takes writes again: {}", error.text);
   for (Inbox* inbox : inboxes_) inbox->paused(to_string(error.code));
   return true;
+}
+
+/// Ends without what the store would not take. The store itself is sound.
+void Committer::give_up(const Error& error) {
+  gave_up_ = true;
+  failure_ = error;
+  failure_->text = fmt::format(
+      "stopped while the store takes no writes; the pending messages are not stored, send them again: {}", error.text);
 }
 
 void Committer::latch(const Error& error) {

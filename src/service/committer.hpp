@@ -71,7 +71,7 @@ class Committer final : public ParcelSink {
 
   [[nodiscard]] bool failed() const noexcept { return failed_.load(std::memory_order_relaxed); }
 
-  /// From now on a group that finds no space is answered as failed and not tried again.
+  /// From now on a group that the store refuses is answered as given up and not tried again.
   void give_up_refused();
   /// Commits what waits, syncs, and ends the thread. The workers must have nothing more to hand over.
   /// Fails with: what the store failed with.
@@ -95,7 +95,9 @@ class Committer final : public ParcelSink {
   void judge_hello(Parcel& parcel);
   void settle_source(const Parcel& parcel);
   void on_committed(bool synced);
+  void say_rejected();
   bool on_refused(const Error& error);
+  void give_up(const Error& error);
   void latch(const Error& error);
   void answer_group(std::optional<Parcel::Outcome> outcome, Durability level);
   void deliver_group();
@@ -114,6 +116,9 @@ class Committer final : public ParcelSink {
   WriteBatch batch_;
   bool group_built_ = false;  // batch_ holds group_: it was refused and is tried again.
   std::optional<Error> failure_;
+  std::uint64_t rejects_unsaid_ = 0;
+  std::chrono::steady_clock::time_point rejects_said_ = std::chrono::steady_clock::time_point::min();
+  bool gave_up_ = false;  // failure_ is no failure of the store: it took no writes when the service was to stop.
   // Who has said hello last for each source; parcels of others are dropped. Bounded by sources_max.
   std::map<std::string, std::shared_ptr<const Origin>, std::less<>> owners_;
 

@@ -5,6 +5,7 @@
 #include <csignal>
 
 #include "base/log.hpp"
+#include "base/quantity.hpp"
 #include "kvingest/ledger.hpp"
 #include "service/store_columns.hpp"
 
@@ -115,8 +116,13 @@ Result<void> IngestService::start_workers() {
 
 Result<void> IngestService::run() {
   asio::signal_set signals(context_, SIGINT, SIGTERM);
-  signals.async_wait([this](const asio::error_code& error, int) {
-    if (!error) begin_drain();
+  signals.async_wait([this, &signals](const asio::error_code& error, int) {
+    if (error) return;
+    log_info("stopping: producers have {} to take their answers and leave; a second signal ends at once",
+             format_duration(options_.feed.drain_timeout));
+    begin_drain();
+    asio::error_code ignored;
+    signals.clear(ignored);  // From now on a signal does what it does by default.
   });
   Result<void> outcome = start_workers();
   if (outcome) outcome = announce();

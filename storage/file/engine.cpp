@@ -39,6 +39,11 @@ Result<std::uint32_t> slot_bytes_of(const EngineOptions& options) {
   return static_cast<std::uint32_t>(*bytes);
 }
 
+Result<void> check_file(const EngineOptions& options) {
+  KV_TRY(slot_bytes_of(options));
+  return {};
+}
+
 Result<void> create_file(const Posix& posix, const std::filesystem::path& path, std::uint32_t slot_bytes) {
   std::random_device random;
   const std::uint64_t seed = std::uint64_t{random()} << 32 | random();
@@ -80,6 +85,7 @@ constinit const Engine kFileEngine{
     .format_version = slots::kFormatVersion,
     .options = kOptions,
     .missing = {},
+    .check = check_file,
     .open = open_file,
 };
 

@@ -17,15 +17,11 @@ constexpr EngineOption kOptions[] = {
     {"bulk", "false", "true: no syncs until the first sync or the end; a power cut before it destroys the store"},
 };
 
-Result<std::unique_ptr<Store>> open_lmdb(EngineContext context) {
-  lmdb::Settings settings{.dir = std::move(context.dir),
-                          .read_only = context.read_only,
-                          .fresh = context.fresh,
-                          .posix = context.posix,
-                          .notice = std::move(context.notice)};
+/// Reads the options into `settings` and returns whether the bulk profile is wanted.
+Result<bool> read_options(const EngineOptions& options, lmdb::Settings& settings) {
   const auto text = [&](const EngineOption& option) -> std::string_view {
-    const auto given = context.options.find(option.name);
-    return given == context.options.end() ? option.fallback : std::string_view(given->second);
+    const auto given = options.find(option.name);
+    return given == options.end() ? option.fallback : std::string_view(given->second);
   };
   auto map = parse_size(text(kOptions[0]));
   if (!map) return fail(std::move(map).error(), "lmdb: map");
@@ -41,7 +37,24 @@ Result<std::unique_ptr<Store>> open_lmdb(EngineContext context) {
                                             : lmdb::Readahead::automatic;
   const std::string_view bulk = text(kOptions[3]);
   if (bulk != "true" && bulk != "false") return fail(Code::invalid_argument, "lmdb: bulk={}: true or false", bulk);
-  auto store = std::make_unique<lmdb::LmdbStore>(std::move(settings), bulk == "true");
+  return bulk == "true";
+}
+
+Result<void> check_lmdb(const EngineOptions& options) {
+  lmdb::Settings ignored;
+  KV_TRY(read_options(options, ignored));
+  return {};
+}
+
+Result<std::unique_ptr<Store>> open_lmdb(EngineContext context) {
+  lmdb::Settings settings{.dir = std::move(context.dir),
+                          .read_only = context.read_only,
+                          .fresh = context.fresh,
+                          .posix = context.posix,
+                          .notice = std::move(context.notice)};
+  const auto bulk = read_options(context.options, settings);
+  KV_TRY(bulk);
+  auto store = std::make_unique<lmdb::LmdbStore>(std::move(settings), *bulk);
   KV_TRY(store->open());
   return store;
 }
@@ -56,6 +69,7 @@ constinit const Engine kLmdbEngine{
     .format_version = kFormatVersion,
     .options = kOptions,
     .missing = {},
+    .check = check_lmdb,
     .open = open_lmdb,
 };
 

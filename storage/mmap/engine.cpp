@@ -22,18 +22,18 @@ constexpr std::array<EngineOption, 4> kOptions{{
     {"write", "file", "file: frames are written by pwritev; map: they are copied into the mapping, to compare"},
 }};
 
-std::string_view option(const EngineContext& context, std::string_view name) {
-  const auto given = context.options.find(name);
-  if (given != context.options.end()) return given->second;
+std::string_view option(const EngineOptions& options, std::string_view name) {
+  const auto given = options.find(name);
+  if (given != options.end()) return given->second;
   for (const EngineOption& known : kOptions) {
     if (known.name == name) return known.fallback;
   }
   return {};
 }
 
-Result<std::uint64_t> size_option(const EngineContext& context, std::string_view name, std::uint64_t least,
+Result<std::uint64_t> size_option(const EngineOptions& options, std::string_view name, std::uint64_t least,
                                   std::uint64_t most) {
-  auto bytes = parse_size(option(context, name));
+  auto bytes = parse_size(option(options, name));
   if (!bytes) return fail(std::move(bytes).error(), "option {} of store mmap", name);
   if (*bytes < least || *bytes > most) {
     return fail(Code::invalid_argument, "option {} of store mmap: {} is not between {} and {}", name,
@@ -49,18 +49,18 @@ std::uint64_t machine_memory_bytes() {
   return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
 }
 
-Result<mmap_store::Options> parse_options(const EngineContext& context) {
-  auto segment = size_option(context, "segment", kSegmentBytesMin, kSegmentBytesMax);
+Result<mmap_store::Options> parse_options(const EngineOptions& options) {
+  auto segment = size_option(options, "segment", kSegmentBytesMin, kSegmentBytesMax);
   KV_TRY(segment);
   std::uint64_t index_bytes = machine_memory_bytes() / 2;
-  if (option(context, "index") != "auto") {
-    auto given = size_option(context, "index", kIndexBytesMin, std::uint64_t{1} << 42);
+  if (option(options, "index") != "auto") {
+    auto given = size_option(options, "index", kIndexBytesMin, std::uint64_t{1} << 42);
     KV_TRY(given);
     index_bytes = *given;
   }
-  auto compact = size_option(context, "compact", std::uint64_t{1} << 20, std::uint64_t{64} << 30);
+  auto compact = size_option(options, "compact", std::uint64_t{1} << 20, std::uint64_t{64} << 30);
   KV_TRY(compact);
-  const std::string_view write = option(context, "write");
+  const std::string_view write = option(options, "write");
   if (write != "file" && write != "map") {
     return fail(Code::invalid_argument, "option write of store mmap: '{}' is neither file nor map", write);
   }
@@ -70,8 +70,13 @@ Result<mmap_store::Options> parse_options(const EngineContext& context) {
                              .write_through_map = write == "map"};
 }
 
+Result<void> check_mmap(const EngineOptions& options) {
+  KV_TRY(parse_options(options));
+  return {};
+}
+
 Result<std::unique_ptr<Store>> open_mmap(EngineContext context) {
-  auto options = parse_options(context);
+  const auto options = parse_options(context.options);
   KV_TRY(options);
   return mmap_store::MmapStore::open(context, *options);
 }
@@ -86,6 +91,7 @@ constinit const Engine kMmapEngine{
     .format_version = mmap_store::kSegmentVersion,
     .options = kOptions,
     .missing = {},
+    .check = check_mmap,
     .open = open_mmap,
 };
 

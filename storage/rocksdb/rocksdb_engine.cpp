@@ -8,6 +8,11 @@ namespace {
 
 constexpr std::uint32_t kFormatVersion = 1;
 
+Result<void> check_rocksdb(const EngineOptions& options) {
+  KV_TRY(rocks::make_options(options));
+  return {};
+}
+
 Result<std::unique_ptr<Store>> open_rocksdb(EngineContext context) {
   auto store = std::make_unique<rocks::RocksdbStore>(context);
   KV_TRY(store->open(context.options, context.fresh));
@@ -24,6 +29,7 @@ constinit const Engine kRocksdbEngine{
     .format_version = kFormatVersion,
     .options = rocks::kEngineOptions,
     .missing = {},
+    .check = check_rocksdb,
     .open = open_rocksdb,
 };
 

@@ -216,7 +216,28 @@ TEST_CASE("the effective configuration is printed as a file that gives it again,
   CHECK(again.drain == milliseconds(5'000));
 }
 
-TEST_CASE("help names every option with its default and fits 100 columns; version is the project's") {
+TEST_CASE("values are checked together, and completed, before they are printed") {
+  Program p;
+  p.line.check_with([&p]() -> Result<void> {
+    p.dir += "/below";
+    return {};
+  });
+  const auto printed = p.parse({"--print-config", "--dir", "d"});
+  REQUIRE(printed);
+  CHECK(printed->exit_code == kDone);
+  CHECK(holds(printed->out, "d/below"));
+
+  Program q;
+  q.line.check_with([&q]() -> Result<void> {
+    return fail(Code::invalid_argument, "port {} and dir {} do not go together", q.port, q.dir);
+  });
+  const auto refused = q.parse({"--print-config", "--port", "1"});
+  REQUIRE(refused);
+  CHECK(refused->exit_code == kUsage);
+  CHECK(holds(refused->err, "port 1 and dir kvdata do not go together"));
+}
+
+TEST_CASE("help names every option with its default and fits 100 columns, version is the project's") {
   Program p;
   const auto help = p.parse({"--help"});
   REQUIRE(help);

@@ -118,6 +118,35 @@ ENGINE_SCENARIO(persistent, "a disk full in mid-feed pauses reading, and the fee
 }
 
 ENGINE_SCENARIO(persistent,
+                "a service that is stopped on a full disk says what it does not hold, and the store is sound") {
+  if (const auto reason = mounting_missing()) KV_SKIP(*reason);
+  Tmpfs disk(kDiskBytes);
+  TempDir temp;
+  const std::string store = store_name(subject) + (subject.engine().name == "mmap" ? ",segment=1M" : "");
+  Process process({program("kvingest"), "--store", store, "--dir", (disk / "db").native(), "--listen", "127.0.0.1:0",
+                   "--port-file", (temp / "ports").native(), "--drain-timeout", "100ms"});
+  TcpClient peer(wait_for_ports(process, temp / "ports").at("feed"));
+  const Fill full = fill(peer);
+  process.signal(SIGTERM);
+  const Answer answer = Answer::parse(peer.read_line().value());
+  CHECK(answer.word == "error");
+  CHECK(answer.text("code") == "not_stored");
+  peer.close();
+  CHECK(process.finish() == Exit{1, 0});
+  const std::string ledger = process.out_text();
+  CAPTURE(ledger);
+  CHECK(ledger.find(fmt::format("received {}  stored {}  rejected 0  blank 0  duplicate 0  pending {}  durable {}",
+                                full.sent, full.acknowledged, full.sent - full.acknowledged, full.acknowledged)) !=
+        std::string::npos);
+  const std::string log = process.err_text();
+  CAPTURE(log);
+  CHECK(log.find("the pending messages are not stored, send them again") != std::string::npos);
+  CHECK(log.find("unknown") == std::string::npos);
+  CHECK(run({program("kvq"), "verify", "--dir", (disk / "db").native()}).exit.code == 0);
+  CHECK(count_records(disk / "db") == full.acknowledged);
+}
+
+ENGINE_SCENARIO(persistent,
                 "a service that is killed on a full disk starts there again, and nothing acknowledged is lost") {
   if (const auto reason = mounting_missing()) KV_SKIP(*reason);
   Tmpfs disk(kDiskBytes);

@@ -5,6 +5,8 @@
 #include <sched.h>
 #include <sys/stat.h>
 
+#include <fstream>
+
 #include "tests/e2e/e2e.hpp"
 
 namespace kvingest::test {
@@ -44,6 +46,58 @@ ENGINE_SCENARIO(anything, "an unknown option of a store is a usage error that li
   check_refused(refused, 2, "nonsense");
   for (const EngineOption& option : subject.engine().options) check_refused(refused, 2, option.name);
   CHECK_FALSE(std::filesystem::exists(subject.dir()));
+}
+
+TEST_CASE("a value that an option of a store cannot have is a usage error, and nothing is made") {
+  TempDir temp;
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"mmap", "segment=1"},  {"mmap", "write=twice"},      {"file", "slot=100"},     {"lmdb", "map=abc"},
+      {"lmdb", "bulk=maybe"}, {"rocksdb", "compression=x"}, {"rocksdb", "cache=lots"}};
+  for (const auto& [store, option] : cases) {
+    if (!parse_store_spec(store)) continue;  // Not in this build.
+    const Finished refused =
+        run_kvingest(listen_anywhere({"--store", store + "," + option, "--dir", (temp / "db").native()}));
+    check_refused(refused, 2, option.substr(0, option.find('=')));
+    CHECK_FALSE(std::filesystem::exists(temp / "db"));
+  }
+}
+
+TEST_CASE("results that cannot be written are no success") {
+  for (const std::string& command :
+       {program("kvingest") + " --list-stores", program("kvingest") + " --help", program("kvq") + " --version",
+        program("kvingest") + " --store null --listen 127.0.0.1:0 --exit-when-idle 50ms"}) {
+    const Finished done = run({"sh", "-c", "exec " + command + " >/dev/full"});
+    CAPTURE(command);
+    check_refused(done, 1, "write the results: No space left on device");
+  }
+}
+
+TEST_CASE("the configuration is printed with the values that hold, and only if a start would take it") {
+  const Finished printed = run_kvingest({"--print-config", "--format", "csv"});
+  CHECK(printed.exit.code == 0);
+  for (const char* const line : {"listen = [ '127.0.0.1:5555' ]", "dir = 'kvdata'", "separator = ','"}) {
+    CAPTURE(printed.out);
+    CHECK(printed.out.find(line) != std::string::npos);
+  }
+  check_refused(run_kvingest({"--print-config", "--store", "nope"}), 2, "nope");
+  check_refused(run_kvingest({"--print-config", "--listen", "5"}), 2, "--listen");
+}
+
+TEST_CASE("a socket file that a killed service left is taken over, one in use and other files are not") {
+  TempDir temp;
+  const std::string path = (temp / "feed.sock").native();
+  Service::Options options{.store = "null", .args = {"--listen", "unix:" + path}, .listen = false};
+  {
+    Service killed(options);
+    check_refused(run_kvingest({"--store", "null", "--listen", "unix:" + path}), 1, "already in use");
+    killed.kill();
+  }
+  CHECK(std::filesystem::exists(path));
+  Service again(options);
+  again.stop();
+  std::ofstream(path) << "mine";
+  check_refused(run_kvingest({"--store", "null", "--listen", "unix:" + path}), 1, "no socket");
+  CHECK(std::filesystem::file_size(path) == 4);
 }
 
 TEST_CASE("wrong usage exits with 2 before anything is touched") {

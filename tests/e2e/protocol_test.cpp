@@ -143,7 +143,7 @@ TEST_CASE("status shows counts and watermarks, bye answers like a sync and close
   service.stop();
 }
 
-TEST_CASE("control lines that are none are kept as rejected messages; escaped ones are data") {
+TEST_CASE("control lines that are none are kept as rejected messages, escaped ones are data") {
   Service service;
   TcpClient peer = service.connect();
   peer.send_all("one\n!kv frobnicate x=1\n!!kv sync not a command\n!kv\n!kv sync \"open\ntwo\n!kv sync\n");

@@ -56,6 +56,18 @@ TEST_CASE("a peer that never closes holds a stop back only for --drain-timeout")
   CHECK(Json::parse(service.process().out_text())["stored"].number() == 1);
 }
 
+TEST_CASE("a second signal ends a stop that waits for its peers") {
+  Service service({.store = "map", .args = {"--drain-timeout", "60s"}});
+  TcpClient peer = service.connect();
+  peer.send_all("line\n");
+  wait_until_read(peer);
+  CHECK(eventually([&] {
+    service.process().signal(SIGTERM);
+    return !service.process().running();
+  }));
+  CHECK(service.process().finish() == Exit{-1, SIGTERM});
+}
+
 TEST_CASE("SIGTERM under fire: what the ledger says is what the store holds") {
   Service service({.store = "mmap"});
   std::atomic<bool> done{false};

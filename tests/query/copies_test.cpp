@@ -70,6 +70,7 @@ TEST_CASE("a csv store with known columns is exported as the csv it was") {
         "{\"key\":\"k1\",\"value\":{\"a\":\"k1\",\"b,c\":\"x,y\"}}\n"
         "{\"key\":\"k2\",\"value\":{\"a\":\"k2\",\"b,c\":\"say \\\"hi\\\"\"}}\n"
         "{\"key\":\"k3\",\"value\":\"by hand\"}\n");
+  CHECK(test::kvq_out({"export", "--json"}, dir) == test::kvq_out({"export", "--format", "json"}, dir));
 }
 
 TEST_CASE("a json store is exported as the objects it holds, and what is none as text") {

@@ -148,7 +148,7 @@ TEST_CASE("damage to a record ends verify with 1 and the file's name") {
   }
 }
 
-TEST_CASE("a store in use is read where the engine allows it; else the message names the process") {
+TEST_CASE("a store in use is read where the engine allows it, else the message names the process") {
   for (const Engine* engine : engines()) {
     if (!engine->persistent || !engine->missing.empty()) continue;
     INFO(engine->name);

@@ -43,7 +43,7 @@ class Connection {
   std::string detail_;
 };
 
-TEST_CASE("a string is its decoded text; numbers, true and false are their own") {
+TEST_CASE("a string is its decoded text, numbers, true and false are their own") {
   Connection json("a");
   CHECK(json.add(R"({"a":"text"})") == "<text>");
   CHECK(json.add(R"({"a":""})") == "<>");

@@ -190,8 +190,12 @@ TEST_CASE("a service that must stop does not wait for space for ever") {
   REQUIRE(eventually([&] { return !world.committer->paused().empty(); }));
   world.committer->give_up_refused();
   REQUIRE(world.inbox.wait_for_parcels(1));
-  CHECK(world.inbox.at(0).outcome == Parcel::Outcome::failed);
-  CHECK_FALSE(world.committer->stop());
+  CHECK(world.inbox.at(0).outcome == Parcel::Outcome::given_up);
+  const auto stopped = world.committer->stop();
+  REQUIRE_FALSE(stopped);
+  CHECK(stopped.error().code == Code::no_space);
+  CHECK_THAT(stopped.error().text, Catch::Contains("the pending messages are not stored, send them again"));
+  CHECK(world.committer->ledger().pending == 1);
   CHECK(world.store.entries(Space::records).empty());
 }
 

@@ -94,6 +94,24 @@ TEST_CASE("after close every call fails, except a second close") {
   CHECK(world.store->last_batch() == 1);
 }
 
+TEST_CASE("a backup that fails leaves nothing, so that the next one can have its place") {
+  World world;
+  fake_plan.backup = Error{Code::no_space, ENOSPC, "write batches: No space left on device"};
+  CHECK(world.store->backup(world.temp / "copy").error().code == Code::no_space);
+  CHECK_FALSE(std::filesystem::exists(world.temp / "copy"));
+  fake_plan.backup.reset();
+  CHECK(world.store->backup(world.temp / "copy"));
+}
+
+TEST_CASE("a backup goes beside the store, not into it") {
+  World world;
+  const auto inside = world.store->backup(world.temp / "data" / "copy");
+  REQUIRE_FALSE(inside);
+  CHECK(inside.error().code == Code::invalid_argument);
+  CHECK_THAT(inside.error().text, contains_text("inside the store's own directory"));
+  CHECK_FALSE(std::filesystem::exists(world.temp / "data" / "copy"));
+}
+
 TEST_CASE("a failed sync latches: every later call names the first reason, and reopening is the way out") {
   World world;
   fake_plan.sync = Error{Code::io_error, EIO, "fdatasync data: Input/output error"};

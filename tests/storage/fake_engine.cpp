@@ -62,6 +62,7 @@ class FakeStore final : public Store {
   Result<void> backup(const std::filesystem::path& to) const override {
     std::filesystem::create_directory(to);
     write_text(to / "batches", std::to_string(last_batch_));
+    if (fake_plan.backup) return tl::unexpected<Error>(*fake_plan.backup);
     return {};
   }
   Result<void> close() override { return ++fake_plan.closes, Result<void>(); }

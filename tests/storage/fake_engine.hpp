@@ -17,6 +17,7 @@ struct FakePlan {
   std::optional<Error> sync;
   std::optional<Error> get;
   std::optional<Error> open;
+  std::optional<Error> backup;              ///< What backup() fails with, half done.
   std::optional<std::uint64_t> last_batch;  ///< What an opened store claims.
   EngineContext seen;                       ///< What open() was given.
   Range seen_range;                         ///< What scan() was given; its views are not to be read.

@@ -49,6 +49,9 @@ std::string wrong_line(std::string_view path, std::string_view line) {
   }
   if (line.find('\t') != std::string_view::npos) return "a tab";
   if (line.ends_with(' ') || line.ends_with('\r')) return "a blank at the end";
+  if (line.starts_with("TEST_CASE(") && line.find(';') != std::string_view::npos) {
+    return "a semicolon in a test's name: CTest makes two tests of it, one of which runs nothing";
+  }
   for (const std::string_view mark : kUnfinished) {
     if (has_mark(line, mark)) return fmt::format("{}: finish it, or file it", mark);
   }

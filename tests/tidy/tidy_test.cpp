@@ -130,6 +130,7 @@ TEST_CASE("a long, tabbed, blank-ended or unfinished line is found") {
   CHECK(wrong("x\r\n") == 1);
   CHECK(wrong("x") == 1);
   CHECK(wrong(std::string("// TO") + "DO: more\n") == 1);
+  CHECK(wrong("TEST_CASE(\"one thing; another\") {\n") == 1);
 
   CHECK(wrong(std::string(120, 'x') + "\n") == 0);
   CHECK(wrong("mkstemp(\"/tmp/kv-XXXXXX\");\n") == 0);
