@@ -51,6 +51,16 @@ bool Compactor::over_budget() const {
   return totals.allocated_bytes > totals.live_bytes / 4 * kWaitQuarters + segment_bytes_;
 }
 
+bool Compactor::is_due(const Log::Totals& totals) const {
+  return totals.full_bytes - std::min(empty_bytes_.load(std::memory_order_relaxed), totals.full_bytes) >
+         totals.live_bytes / 4 * kBeginQuarters;
+}
+
+std::uint64_t Compactor::bytes_to_move() const {
+  const Log::Totals totals = store_.log.totals();
+  return is_due(totals) ? std::min(totals.live_bytes, segment_bytes_) : 0;
+}
+
 void Compactor::wait_for_space() {
   std::unique_lock lock(mutex_);
   const std::uint64_t enough = begun_ + 1;  // A round that begins now sees all there is.
@@ -127,17 +137,18 @@ bool Compactor::is_empty(const Segment* segment) const {
   return std::any_of(empty_.begin(), empty_.end(), [&](const Empty& one) { return one.segment == segment; });
 }
 
-std::uint64_t Compactor::empty_bytes() const {
+void Compactor::count_empty() {
   std::uint64_t bytes = 0;
   for (const Empty& one : empty_) bytes += one.segment->capacity_bytes();
-  return bytes;
+  empty_bytes_ = bytes;
+  empty_count_ = empty_.size();
 }
 
 // The segment to take next; null when there is none.
 Segment* Compactor::choose(bool all, bool& oldest) const {
   const std::vector<Segment*> full = store_.log.full_segments();
   const Log::Totals totals = store_.log.totals();
-  if (!all && totals.full_bytes - empty_bytes() <= totals.live_bytes / 4 * kBeginQuarters) return nullptr;
+  if (!all && !is_due(totals)) return nullptr;
   Segment* best = nullptr;
   std::uint64_t best_percent = 0;
   for (Segment* const segment : full) {
@@ -163,7 +174,7 @@ Result<void> Compactor::empty(Segment& segment, bool oldest) {
   }
   const std::scoped_lock turn(store_.turns);
   empty_.push_back({&segment, store_.log.last_frame(), store_.index.reader_count()});
-  empty_count_ = empty_.size();
+  count_empty();
   return {};
 }
 
@@ -184,7 +195,7 @@ Result<void> Compactor::drop_empty() {
     }
     KV_TRY(drop(one));
     empty_.erase(empty_.begin() + static_cast<std::ptrdiff_t>(i));
-    empty_count_ = empty_.size();
+    count_empty();
   }
   return {};
 }

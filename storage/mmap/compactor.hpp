@@ -2,7 +2,8 @@
 // the most dead bytes first, and drops them.
 //
 //   full segments take more than 1.5 times the live bytes   compaction runs, beside the writer and not above its rate
-//   ... and the next one would take them to 1.75 times      the writer waits for it before it takes a new segment
+//   ... and the next one would take them to 1.75 times      the writer waits for it before it takes a new segment, and
+//                                                           while the newest has room for what is to be moved
 //
 // So files take at most twice the live bytes and two segments, one that is written and one that is made ahead. It is
 // exceeded only while something keeps compaction from its work: a scan that goes on, a backup, a full disk.
@@ -51,6 +52,9 @@ class Compactor {
   void look();
   /// Whether the next segment would take more space than there may be.
   [[nodiscard]] bool over_budget() const;
+  /// Bytes that compaction may have to put into the newest segment, so that no other is made for them: at most a
+  /// segment's; 0 where there is nothing to compact.
+  [[nodiscard]] std::uint64_t bytes_to_move() const;
   /// Returns when it would not, or when compaction can do nothing about it.
   void wait_for_space();
   /// Compacts whatever holds an eighth of dead bytes. Fails with: corrupt, no_space, io_error, failed.
@@ -83,7 +87,8 @@ class Compactor {
   Result<void> seal_if_worth_it();
   void prepare_next();
   void pace(std::uint64_t bytes);
-  [[nodiscard]] std::uint64_t empty_bytes() const;
+  void count_empty();
+  [[nodiscard]] bool is_due(const Log::Totals& totals) const;
 
   const Store store_;
   const std::uint64_t segment_bytes_;
@@ -91,6 +96,7 @@ class Compactor {
   Mover mover_;
   std::vector<Empty> empty_;  // The worker's.
   std::atomic<std::size_t> empty_count_{0};
+  std::atomic<std::uint64_t> empty_bytes_{0};  // Of their files.
   mutable std::shared_mutex files_;
 
   std::atomic<bool> looking_{false};  // A look is posted and has not begun.

@@ -28,6 +28,9 @@ void remove_unfinished(const Posix& posix, const std::filesystem::path& dir, boo
   }
 }
 
+// How often the space that is left is held against what compaction has to move.
+constexpr std::uint64_t kLooksPerSegment = 16;
+
 // How many hundredths `of` is of `whole`; 100 where there is nothing.
 std::uint64_t percent(std::uint64_t of, std::uint64_t whole) {
   return whole == 0 ? 100 : of * 100 / whole;
@@ -212,7 +215,7 @@ Result<void> MmapStore::write(const WriteBatch& batch, Durability durability) {
   const std::string_view payload = batch.bytes();
   {
     std::unique_lock turn(turns_);
-    if (log_->needs_segment(payload.size()) && compactor_->over_budget()) {
+    if (must_wait_for_space(payload.size())) {
       turn.unlock();
       compactor_->wait_for_space();
       turn.lock();
@@ -227,6 +230,23 @@ Result<void> MmapStore::write(const WriteBatch& batch, Durability durability) {
   batch_bytes_.fetch_add(payload.size(), std::memory_order_relaxed);
   if (durability == Durability::disk) return log_->sync();
   return {};
+}
+
+// Whether the next segment has to wait for compaction. It does so also, once in each segment, when the rest of the newest
+// has no room for what compaction has to move: in a small store the segment that would be made for that is one too many.
+bool MmapStore::must_wait_for_space(std::size_t bytes) {
+  const std::uint64_t stride = options_.segment_bytes / kLooksPerSegment;
+  const bool needs_segment = log_->needs_segment(bytes);
+  if (!needs_segment) {
+    unlooked_bytes_ += bytes;
+    if (waited_in_ == log_->next_number() || unlooked_bytes_ < stride) return false;
+    unlooked_bytes_ = 0;
+    const std::uint64_t moving = compactor_->bytes_to_move();
+    if (moving == 0 || !log_->needs_segment(bytes + moving + stride)) return false;
+  }
+  if (!compactor_->over_budget()) return false;
+  waited_in_ = log_->next_number();
+  return true;
 }
 
 void MmapStore::apply(std::string_view payload, Place at, std::size_t operations) {

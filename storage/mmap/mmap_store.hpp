@@ -70,6 +70,7 @@ class MmapStore final : public Store {
 
   Result<void> recover(const LogFiles& files, const EngineContext& context);
   Result<Plan> plan_of(std::string_view batch) const;
+  [[nodiscard]] bool must_wait_for_space(std::size_t bytes);
   void apply(std::string_view payload, Place at, std::size_t operations);
   void start_compactor();
   void look_for_dead();
@@ -95,6 +96,8 @@ class MmapStore final : public Store {
   std::optional<Compactor> compactor_;  // Absent in a store that is read only.
   std::uint64_t dead_bytes_ = 0;        // Since compaction last had a look. Guarded by the turn, as the one below.
   std::uint64_t next_number_ = 0;       // Of segments, when it had one.
+  std::uint64_t unlooked_bytes_ = 0;    // Written since must_wait_for_space() had a look; the writer's, as the next.
+  std::uint64_t waited_in_ = 0;         // The next segment's number when it had the writer wait last.
   std::atomic<std::uint64_t> batch_bytes_{0};  // Written since the store was opened.
   std::string torn_tail_;
   std::atomic<bool> touching_{false};  // The helper has been asked to touch index memory.
