@@ -232,8 +232,9 @@ Result<void> MmapStore::write(const WriteBatch& batch, Durability durability) {
   return {};
 }
 
-// Whether the next segment has to wait for compaction. It does so also, once in each segment, when the rest of the newest
-// has no room for what compaction has to move: in a small store the segment that would be made for that is one too many.
+// Whether the next segment has to wait for compaction. It does so also, once in each segment, when the rest of the
+// newest has no room for what compaction has to move: in a small store the segment that would be made for that is one
+// too many.
 bool MmapStore::must_wait_for_space(std::size_t bytes) {
   const std::uint64_t stride = options_.segment_bytes / kLooksPerSegment;
   const bool needs_segment = log_->needs_segment(bytes);
