@@ -13,16 +13,16 @@
 #include "base/log.hpp"
 #include "base/posix.hpp"
 #include "bench/bounds.hpp"
+#include "bench/compare.hpp"
+#include "bench/report.hpp"
+#include "bench/selftest.hpp"
 #include "bench/suite.hpp"
+#include "bench/table.hpp"
 
 namespace kvingest::bench {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// What a store needs for a line of a run, at most (slots, indexes, logs and their copies), and beside the lines.
-constexpr std::uint64_t kDiskBytesPerMessage = 300;
-constexpr std::uint64_t kDiskBytesBeside = std::uint64_t{256} << 20;
 
 /// Beyond this load average at the start somebody else is at work.
 constexpr double kBusyLoad = 0.5;
@@ -33,6 +33,12 @@ struct BoundSettings {
   std::string file;
   std::uint64_t messages = 1'000'000;
   std::optional<int> cpu;
+};
+
+/// Of `compare`.
+struct CompareSettings {
+  std::string before;
+  std::string now;
 };
 
 /// A directory that is removed with everything in it.
@@ -84,14 +90,73 @@ fs::path programs_dir() {
   return fs::read_symlink("/proc/self/exe", ignored).parent_path();
 }
 
-Result<void> check_space(const fs::path& dir, std::uint64_t messages) {
+/// The most that any of the suites takes: they run one after the other and clean up.
+Needs needs_of(const std::vector<const Suite*>& chosen, const Settings& settings) {
+  Needs most;
+  for (const Suite* suite : chosen) {
+    const Needs needs = suite->needs(settings);
+    most.disk_bytes = std::max(most.disk_bytes, needs.disk_bytes);
+    most.memory_bytes = std::max(most.memory_bytes, needs.memory_bytes);
+  }
+  return most;
+}
+
+Result<void> check_space(const fs::path& dir, const Needs& needs) {
   struct statvfs info {};
   if (::statvfs(dir.c_str(), &info) != 0) return fail(errno, "statvfs {}", dir.native());
   const std::uint64_t free_bytes = std::uint64_t{info.f_bavail} * info.f_frsize;
-  const std::uint64_t needed_bytes = kDiskBytesBeside + messages * kDiskBytesPerMessage;
-  if (free_bytes >= needed_bytes) return {};
-  return fail(Code::no_space, "{}: this run may need {} MiB, {} MiB are free; choose another --out or fewer --messages",
-              dir.native(), needed_bytes >> 20, free_bytes >> 20);
+  if (free_bytes < needs.disk_bytes)
+    return fail(Code::no_space,
+                "{}: this run may need {} MiB, {} MiB are free; choose another --out or fewer --messages", dir.native(),
+                needs.disk_bytes >> 20, free_bytes >> 20);
+  const std::uint64_t memory_bytes = available_memory_bytes();
+  if (memory_bytes < needs.memory_bytes)
+    return fail(Code::no_space, "this run needs {} MiB of memory, {} MiB are available; choose fewer --items",
+                needs.memory_bytes >> 20, memory_bytes >> 20);
+  return {};
+}
+
+/// What a run would do, and what it would take.
+std::string plan_text(const Settings& s, const std::vector<const Suite*>& chosen,
+                      const std::vector<Contender>& stores) {
+  Table table("what would be run, with " + std::to_string(s.repeat) + " repeats",
+              {"suite", "stores", "disk MiB", "memory MiB"}, 2);
+  for (const Suite* suite : chosen) {
+    std::vector<std::string> names;
+    for (const Contender& store : stores) names.push_back(store.name);
+    const Needs needs = suite->needs(s);
+    table.add({std::string(suite->name), suite->uses_stores ? fmt::format("{}", fmt::join(names, ",")) : "-",
+               std::to_string(needs.disk_bytes >> 20), std::to_string(needs.memory_bytes >> 20)});
+  }
+  return table.text();
+}
+
+/// What each store is opened with and why: as asked for, else as kvingest itself does.
+std::string options_text(const std::vector<Contender>& stores) {
+  std::string text;
+  for (const Contender& store : stores) {
+    const auto spec = parse_store_spec(store.name);
+    text += fmt::format("{}: {}\n", store.engine->name, store.engine->summary);
+    for (const EngineOption& option : store.engine->options) {
+      const bool is_asked = spec && spec->options.contains(std::string(option.name));
+      const std::string_view value =
+          is_asked ? std::string_view(spec->options.at(std::string(option.name))) : option.fallback;
+      text += fmt::format("  {}={} ({}): {}\n", option.name, value, is_asked ? "as asked" : "as in kvingest",
+                          option.meaning);
+    }
+  }
+  return text;
+}
+
+Result<void> write_report(const Settings& s, const Results& results, const Bench& bench) {
+  const auto gnuplot = find_gnuplot();
+  if (!gnuplot) {
+    log_warning("no report.html: it needs gnuplot (gnuplot-nox), which is not installed");
+    return {};
+  }
+  auto page = report_page(results, bench.tables, *gnuplot, bench.work_dir);
+  KV_TRY(page);
+  return replace_file(Posix::real(), fs::path(s.out) / "report.html", *page);
 }
 
 /// Everything that a user's mistake can spoil was checked: from here on only the world can.
@@ -100,7 +165,7 @@ Result<bool> run_suites(const Settings& s, const std::vector<const Suite*>& chos
   std::error_code error;
   fs::create_directories(s.out, error);
   if (error) return fail(error.value(), "create {}", s.out);
-  KV_TRY(check_space(s.out, s.messages));
+  KV_TRY(check_space(s.out, needs_of(chosen, s)));
   auto work_dir = WorkDir::make(s.out);
   KV_TRY(work_dir);
   results.machine = describe_machine(work_dir->path());
@@ -114,9 +179,10 @@ Result<bool> run_suites(const Settings& s, const std::vector<const Suite*>& chos
   KV_TRY(probe);
   results.probe = *probe;
 
-  Bench bench{s, std::move(stores), placement, programs_dir(), work_dir->path(), results, {}};
+  Bench bench{s, std::move(stores), placement, programs_dir(), work_dir->path(), results};
   for (const Suite* suite : chosen) KV_TRY(suite->run(bench));
   KV_TRY(replace_file(Posix::real(), fs::path(s.out) / "results.json", results.json()));
+  KV_TRY(write_report(s, results, bench));
   if (s.json)
     fmt::print("{}", results.json());
   else
@@ -138,7 +204,36 @@ int run_command(const cli::CommandLine& line, const Settings& settings, Results&
   if (!stores) return cli::print(line.usage_error("--store: " + stores.error().text));
   const auto placement = place(settings);
   if (!placement) return cli::print(line.usage_error(placement.error().text));
+  if (settings.dry_run || settings.explain) {
+    if (settings.dry_run) fmt::print("{}", plan_text(settings, *chosen, *stores));
+    if (settings.explain) fmt::print("{}", options_text(*stores));
+    return cli::kDone;
+  }
   return finish(run_suites(settings, *chosen, *std::move(stores), *placement, results));
+}
+
+int run_compare(const CompareSettings& files) {
+  const auto comparison = compare_runs(files.before, files.now);
+  if (!comparison) {
+    log_error("{}", comparison.error().text);
+    return cli::kUsage;
+  }
+  fmt::print("{}", comparison->text);
+  return comparison->worse > 0 ? cli::kIncomplete : cli::kDone;
+}
+
+int print_selftest() {
+  const auto checks = run_selftest();
+  if (!checks) {
+    log_error("{}", checks.error().text);
+    return cli::kIncomplete;
+  }
+  bool passed = true;
+  for (const SelfCheck& check : *checks) {
+    fmt::print("{} {}: {}\n", check.passed ? "ok    " : "FAILED", check.name, check.figure);
+    passed = passed && check.passed;
+  }
+  return passed ? cli::kDone : cli::kIncomplete;
 }
 
 Result<bool> run_probe(const Settings& settings) {
@@ -164,7 +259,7 @@ Result<bool> print_bound(Result<BoundReport> report) {
   return true;
 }
 
-void declare(cli::CommandLine& line, Settings& settings, BoundSettings& bound) {
+void declare(cli::CommandLine& line, Settings& settings, BoundSettings& bound, CompareSettings& files) {
   for (const Suite& suite : suites())
     declare_options(line.command(std::string(suite.name), std::string(suite.summary)), settings);
   cli::Command& run = line.command("run", "run the suites that --suite names");
@@ -173,6 +268,10 @@ void declare(cli::CommandLine& line, Settings& settings, BoundSettings& bound) {
   cli::Command& probe = line.command("probe", "measure the machine's own limits");
   probe.text("out", &settings.out, "DIR", "write files here for a moment");
   probe.flag("json", &settings.json, "print one JSON object");
+  cli::Command& compare = line.command("compare", "say what is better or worse in one results.json than in another");
+  compare.positional("before", &files.before, "the results.json to compare with").require();
+  compare.positional("now", &files.now, "the one that is judged").require();
+  line.command("selftest", "check the clock, the generators, the harness and the comparison");
   cli::Command& discard = line.command("discard", "receive lines and store nothing: what ingest is compared with");
   discard.text("port-file", &bound.port_file, "FILE", "write `feed HOST:PORT` to this file once listening");
   discard.number("cpu", &bound.cpu, "C", "pin to this CPU");
@@ -182,15 +281,28 @@ void declare(cli::CommandLine& line, Settings& settings, BoundSettings& bound) {
   seek_write.number("cpu", &bound.cpu, "C", "pin to this CPU");
 }
 
+/// `kvbench --store all` is `kvbench run --store all`.
+std::vector<const char*> with_command(int argc, char** argv) {
+  std::vector<const char*> arguments(argv, argv + argc);
+  const std::string_view first = argc > 1 ? argv[1] : "";
+  if (first.starts_with("--store")) arguments.insert(arguments.begin() + 1, "run");
+  return arguments;
+}
+
 int run_kvbench(int argc, char** argv) {
   Settings settings;
   BoundSettings bound;
   cli::CommandLine line("kvbench", "Measures what this machine allows and what kvingest makes of it.");
-  declare(line, settings, bound);
-  if (const auto ending = line.parse(argc, argv, environ)) return cli::print(*ending);
+  CompareSettings files;
+  declare(line, settings, bound, files);
+  const std::vector<const char*> arguments = with_command(argc, argv);
+  if (const auto ending = line.parse(static_cast<int>(arguments.size()), arguments.data(), environ))
+    return cli::print(*ending);
   log_to_stderr("kvbench", settings.quiet ? LogLevel::warning : LogLevel::info);
   catch_interrupts();
 
+  if (line.chosen() == "compare") return run_compare(files);
+  if (line.chosen() == "selftest") return print_selftest();
   if (line.chosen() == "probe") return finish(run_probe(settings));
   if (line.chosen() == "discard") {
     if (bound.port_file.empty()) return cli::print(line.usage_error("--port-file is missing"));

@@ -87,6 +87,10 @@ bool is_memory_filesystem(const Machine& machine) {
   return machine.filesystem == "tmpfs" || machine.filesystem == "ramfs";
 }
 
+std::uint64_t available_memory_bytes() {
+  return std::strtoull(field_of("/proc/meminfo", "MemAvailable").c_str(), nullptr, 10) * 1024;
+}
+
 void write_machine(JsonWriter& json, const Machine& machine) {
   json.begin_object().field("cpu", machine.cpu).field("cpus", machine.cpus);
   json.field("memory_bytes", machine.memory_bytes).field("kernel", machine.kernel).field("system", machine.system);

@@ -26,6 +26,9 @@ struct Machine {
 /// true when files in `dir` live in memory, so that syncing them costs nothing and says nothing.
 [[nodiscard]] bool is_memory_filesystem(const Machine& machine);
 
+/// Memory that can be had without pushing others out, as the kernel counts it.
+[[nodiscard]] std::uint64_t available_memory_bytes();
+
 void write_machine(JsonWriter& json, const Machine& machine);
 
 }  // namespace kvingest::bench

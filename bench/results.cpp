@@ -27,13 +27,17 @@ void write_row(JsonWriter& json, const Row& row) {
   text_or_null(json, "level", subject.level);
   json.key("params").begin_object();
   for (const auto& [name, value] : subject.params) json.field(name, value);
+  if (!subject.variant.empty()) json.field("variant", subject.variant);
   json.end_object().field("metric", row.metric).field("unit", row.unit).key("value");
   if (row.values.empty())
     json.null();
   else
     json.value(median(row.values));
-  json.field("repeats", row.values.size()).field("spread", spread(row.values));
+  json.field("repeats", row.values.size()).field("spread", spread(row.values)).key("values").begin_array();
+  for (const double value : row.values) json.value(value);
+  json.end_array();
   if (!row.error.empty()) json.field("error", row.error);
+  if (!row.missing.empty()) json.field("missing", row.missing);
   json.end_object();
 }
 

@@ -2,10 +2,12 @@
 //
 //   {"schema":1,"version":..,"command":..,"time":..,"seed":..,"machine":{..},"probe":{..},
 //    "results":[{"suite","workload","store","durability","level","params":{..},"metric","unit","value","repeats",
-//                "spread"}]}
+//                "spread","values":[..]}]}
 //
 // `store`, `durability` and `level` are null in rows without a store; `value` is null where the runs failed, and
-// `error` says why. `spread` is (largest - smallest) / median.
+// `error` says why, or where this build cannot run it, and `missing` says what it lacks. `params` are numbers, and the
+// text `variant` where there are several ways of doing the same. `values` are those of the repeats, `spread` is
+// (largest - smallest) / median.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +29,7 @@ struct Subject {
   std::string durability;  ///< As asked for.
   std::string level;       ///< As given, which may be stronger.
   std::map<std::string, std::uint64_t> params;
+  std::string variant = {};  ///< Which way of doing it: "leb128 simd". In the results one of the params.
 };
 
 /// One figure of a subject.
@@ -36,6 +39,7 @@ struct Row {
   std::string unit;
   std::vector<double> values;  ///< One for each repeat; empty: failed.
   std::string error;
+  std::string missing = {};  ///< What this build lacks for it: no failure.
 };
 
 struct Results {
@@ -50,6 +54,9 @@ struct Results {
   }
   void add_failure(const Subject& subject, std::string metric, std::string unit, std::string error) {
     rows.push_back({subject, std::move(metric), std::move(unit), {}, std::move(error)});
+  }
+  void add_missing(const Subject& subject, std::string metric, std::string unit, std::string missing) {
+    rows.push_back({subject, std::move(metric), std::move(unit), {}, {}, std::move(missing)});
   }
 
   [[nodiscard]] std::string json() const;

@@ -10,6 +10,7 @@ namespace {
 constexpr std::uint64_t kMessagesMax = 10'000'000'000;
 constexpr std::uint64_t kBatchMax = 1'000'000;
 constexpr std::uint64_t kRepeatMax = 1'000;
+constexpr std::uint64_t kItemsMax = 2'000'000'000;
 
 /// "a,b,x=1,y=2,c" -> "a", "b,x=1,y=2", "c".
 std::vector<std::string> split_specs(std::string_view list) {
@@ -39,9 +40,14 @@ void declare_options(cli::Command& command, Settings& s) {
   command.number("cpu", &s.cpu, "C", "pin the ingestion to this CPU (default the last)");
   command.choice("durability", &s.durability, {"memory", "kernel", "disk"},
                  "one level for all persistent stores (default a row at kernel and one at disk)");
+  command.number("items", &s.items, "N", "keys, values or nodes that a suite works on (default: its own)", 1,
+                 kItemsMax);
   command.number("repeat", &s.repeat, "N", "runs of each row, interleaved; the median is shown", 1, kRepeatMax);
   command.number("seed", &s.seed, "N", "of the order of the runs");
   command.text("out", &s.out, "DIR", "results.json goes here, and the stores of a run while it lasts");
+  command.duration("time-budget", &s.time_budget, "begin no further repeat when this time is over");
+  command.flag("dry-run", &s.dry_run, "say what would be run and what it needs, and run nothing");
+  command.flag("explain", &s.explain, "say with which options each store is opened, and run nothing");
   command.flag("json", &s.json, "print what results.json holds, and no tables");
   command.flag("quiet", &s.quiet, "no progress");
 }

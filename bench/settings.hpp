@@ -1,6 +1,7 @@
 // settings.hpp -- what a run of kvbench was asked to do, and which stores it compares.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -14,7 +15,7 @@
 namespace kvingest::bench {
 
 struct Settings {
-  std::string suites = "ingest";
+  std::string suites = "quick";
   std::string stores = "all";
   std::uint64_t messages = 2'000'000;
   std::uint64_t batch = 256;
@@ -25,6 +26,10 @@ struct Settings {
   std::optional<std::string> durability;
   std::uint64_t repeat = 5;
   std::uint64_t seed = 1;
+  std::optional<std::uint64_t> items;
+  std::optional<std::chrono::milliseconds> time_budget;
+  bool dry_run = false;
+  bool explain = false;
   std::string out = "kvbench-out";
   bool json = false;
   bool quiet = false;

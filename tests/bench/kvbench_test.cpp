@@ -1,4 +1,5 @@
 // kvbench as a process: a tiny run of each suite, so that none rots, and its mistakes before the start.
+#include <map>
 #include <set>
 
 #include "tests/support/catch.hpp"
@@ -31,7 +32,8 @@ TEST_CASE("a small ingest run has every row with its durability, and results.jso
   INFO(done.err);
   REQUIRE(done.exit == Exit{0});
   CHECK(done.out == file_text(dir / "out" / "results.json"));
-  CHECK(std::distance(std::filesystem::directory_iterator(dir / "out"), {}) == 1);  // Nothing is left behind.
+  for (const auto& entry : std::filesystem::directory_iterator(dir / "out"))  // Nothing else is left behind.
+    CHECK((entry.path().filename() == "results.json" || entry.path().filename() == "report.html"));
 
   const Json json = Json::parse(done.out);
   CHECK_FALSE(json["machine"]["cpus"].text().empty());
@@ -51,6 +53,100 @@ TEST_CASE("a small ingest run has every row with its durability, and results.jso
                                       "line file kernel kernel 256", "line file disk disk 256",
                                       "seek_write null null null -"});
   CHECK(holds(done.out, "\"metric\":\"ratio_to_seek_write\""));
+}
+
+TEST_CASE("the suites of codec, pool and tree run small, and every row of theirs has its figures") {
+  const TempDir dir;
+  const std::string out = (dir / "out").string();
+  const Finished done =
+      run({program("kvbench"), "run", "--suite", "codec,pool,tree", "--items", "300", "--repeat", "1", "--out", out});
+  INFO(done.err);
+  REQUIRE(done.exit == Exit{0});
+  CHECK(widest_line(done.out) <= 100);
+  const Json json = Json::parse(file_text(dir / "out" / "results.json"));
+  std::map<std::string, std::set<std::string>> variants;
+  for (std::size_t i = 0; i < json["results"].size(); ++i) {
+    const Json& row = json["results"][i];
+    CHECK_FALSE(row.contains("error"));
+    const std::string suite = row["suite"].text();
+    if (row["metric"].text() == "bytes_per_value" || row.contains("missing")) continue;
+    CHECK(std::stod(row["value"].text()) > 0);
+    variants[suite].insert(row["params"]["variant"].text());
+  }
+  for (const char* way : {"leb128 plain", "stop_bit word", "fixed plain", "memcpy", "leb128 separate ifs"})
+    CHECK(variants["codec"].count(way) == 1);
+  CHECK(variants["pool"].count("thread_pool") == 1);
+  for (const char* way : {"walk and sum", "insert in order", "write compact", "read offsets", "walk in place"})
+    CHECK(variants["tree"].count(way) == 1);
+
+  // Against itself nothing is better or worse; with one repeat nothing can be said.
+  const Finished compared = run({program("kvbench"), "compare", out + "/results.json", out + "/results.json"});
+  CHECK(compared.exit == Exit{2});
+  CHECK(holds(compared.err, "no row is in both runs with at least 4 repeats"));
+}
+
+TEST_CASE("dbbench runs small on every store, at levels that are named, and every record is as it was") {
+  const TempDir dir;
+  const Finished done = run({program("kvbench"), "dbbench", "--store", "all", "--items", "200", "--repeat", "1",
+                             "--out", (dir / "out").string()});
+  INFO(done.err);
+  REQUIRE(done.exit == Exit{0});
+  CHECK(widest_line(done.out) <= 100);
+  const Json json = Json::parse(file_text(dir / "out" / "results.json"));
+  std::map<std::string, std::set<std::string>> workloads;
+  for (std::size_t i = 0; i < json["results"].size(); ++i) {
+    const Json& row = json["results"][i];
+    CHECK_FALSE(row.contains("error"));
+    CHECK(row["durability"].text() == (row["level"].text() == "memory" ? "memory" : "kernel"));
+    if (!row.contains("missing")) workloads[row["store"].text()].insert(row["workload"].text());
+  }
+  const std::set<std::string> all = {"overwrite", "readrandom", "multireadrandom", "seekrandom"};
+  CHECK(workloads["map"] == all);
+  CHECK(workloads["file"] == all);
+  CHECK(workloads["mmap"] == all);
+  CHECK(workloads["hash"] == std::set<std::string>{"overwrite", "readrandom", "multireadrandom"});
+}
+
+TEST_CASE("without a command the quick suite is run, with its report") {
+  const TempDir dir;
+  const Finished done = run({program("kvbench"), "--store", "null,file,map", "--messages", "2000", "--items", "200",
+                             "--repeat", "1", "--out", (dir / "out").string()});
+  INFO(done.err);
+  REQUIRE(done.exit == Exit{0});
+  const std::string json = file_text(dir / "out" / "results.json");
+  for (const char* part : {"\"suite\":\"ingest\"", "\"suite\":\"dbbench\"", "\"store\":\"null\""})
+    CHECK(holds(json, part));
+  if (!std::filesystem::exists("/usr/bin/gnuplot")) {
+    CHECK(holds(done.err, "gnuplot-nox"));
+    return;
+  }
+  const std::string page = file_text(dir / "out" / "report.html");
+  CHECK(holds(page, "<svg"));
+  CHECK(holds(page, "overwrite at kernel"));
+  for (const char* fetched : {"src=\"http", "href=\"http", "@import", "<script src"}) CHECK_FALSE(holds(page, fetched));
+}
+
+TEST_CASE("a run compared with itself shows no difference") {
+  const TempDir dir;
+  const std::string file = (dir / "out" / "results.json").string();
+  const Finished done =
+      run({program("kvbench"), "tree", "--items", "300", "--repeat", "4", "--quiet", "--out", (dir / "out").string()});
+  INFO(done.err);
+  REQUIRE(done.exit == Exit{0});
+  const Finished compared = run({program("kvbench"), "compare", file, file});
+  INFO(compared.err);
+  CHECK(compared.exit == Exit{0});
+  CHECK(holds(compared.out, "0 better, 0 worse, "));
+}
+
+TEST_CASE("a dry run says what it would need and does nothing") {
+  const TempDir dir;
+  const Finished done = run({program("kvbench"), "run", "--suite", "ingest,tree", "--store", "null,file,slot=128",
+                             "--dry-run", "--explain", "--out", (dir / "out").string()});
+  REQUIRE(done.exit == Exit{0});
+  CHECK(holds(done.out, "null,file,slot=128"));
+  CHECK(holds(done.out, "slot=128 (as asked)"));
+  CHECK_FALSE(std::filesystem::exists(dir / "out"));
 }
 
 TEST_CASE("the tables fit 100 columns") {
@@ -88,7 +184,7 @@ TEST_CASE("mistakes are said before the run") {
   const std::pair<std::vector<std::string>, std::string> cases[] = {
       {{}, "a command is missing"},
       {{"ingets"}, "did you mean ingest?"},
-      {{"run", "--suite", "nosuch"}, "there is no suite 'nosuch'; there are: ingest"},
+      {{"run", "--suite", "nosuch"}, "there is no suite 'nosuch'; there are: quick, ingest, dbbench"},
       {{"ingest", "--store", "rockdb"}, "rocksdb"},
       {{"ingest", "--durability", "dsik"}, "did you mean disk?"},
       {{"ingest", "--cpu", "8000"}, "CPU 8000 is not among"},
@@ -110,6 +206,13 @@ TEST_CASE("a run that does not fit the disk is refused before it starts") {
   const Finished done = run({program("kvbench"), "ingest", "--messages", "10000000000", "--out", dir.path().string()});
   CHECK(done.exit == Exit{1});
   CHECK(holds(done.err, "MiB are free; choose another --out or fewer --messages"));
+}
+
+TEST_CASE("a run that does not fit the memory is refused before it starts") {
+  const TempDir dir;
+  const Finished done = run({program("kvbench"), "codec", "--items", "2000000000", "--out", dir.path().string()});
+  CHECK(done.exit == Exit{1});
+  CHECK(holds(done.err, "MiB are available; choose fewer --items"));
 }
 
 }  // namespace

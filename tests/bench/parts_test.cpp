@@ -4,11 +4,16 @@
 #include <algorithm>
 
 #include <cmath>
+#include <fstream>
 #include <random>
 
 #include "bench/bounds.hpp"
+#include "bench/compare.hpp"
+#include "bench/micro.hpp"
 #include "bench/read_back.hpp"
+#include "bench/report.hpp"
 #include "bench/results.hpp"
+#include "bench/selftest.hpp"
 #include "bench/settings.hpp"
 #include "bench/statistics.hpp"
 #include "bench/table.hpp"
@@ -83,6 +88,116 @@ TEST_CASE("results hold medians, and failures as null with their reason") {
   CHECK(bad["value"].text() == "null");
   CHECK(bad["store"].text() == "null");
   CHECK(bad["error"].text() == "it broke");
+}
+
+TEST_CASE("the rank test knows how sure a difference is") {
+  // Tables of the Mann-Whitney test: 4 against 4 and 5 against 5, all of one side above the other.
+  CHECK(std::abs(rank_test({1, 2, 3, 4}, {5, 6, 7, 8}) - 2.0 / 70) < 1e-9);
+  CHECK(std::abs(rank_test({6, 7, 8, 9, 10}, {1, 2, 3, 4, 5}) - 2.0 / 252) < 1e-9);
+  CHECK(std::abs(rank_test({1, 2, 3, 5}, {4, 6, 7, 8}) - 4.0 / 70) < 1e-9);
+  CHECK(rank_test({1, 2, 3}, {1, 2, 3}) == 1);
+  CHECK(rank_test({}, {1}) == 1);
+}
+
+TEST_CASE("a change is better or worse when it is sure, large, and in the right direction") {
+  const std::vector<double> before = {100, 101, 102, 103, 104};
+  const std::vector<double> higher = {120, 121, 122, 123, 124};
+  const std::vector<double> nearly = {104.5, 105, 105.5, 106, 106.5};
+  const std::vector<double> apart = {90, 100, 130, 140, 150};
+  CHECK(judge(before, higher, true) == Verdict::better);
+  CHECK(judge(before, higher, false) == Verdict::worse);
+  CHECK(judge(higher, before, true) == Verdict::worse);
+  CHECK(judge(before, before, true) == Verdict::no_difference);
+  CHECK(judge(before, nearly, true) == Verdict::no_difference);  // Sure, but small.
+  CHECK(judge(before, apart, true) == Verdict::no_difference);   // Large, but not sure.
+  CHECK(judge({1, 2, 3}, {4, 5, 6}, true) == Verdict::not_comparable);
+}
+
+/// A results.json with one row of `values`, on a machine of that name.
+std::string write_results(const test::TempDir& dir, const std::string& name, const std::string& machine,
+                          std::vector<double> values) {
+  Results results;
+  results.machine.cpu = machine;
+  results.add({.suite = "s", .workload = "w"}, "rate", "1/s", std::move(values));
+  const std::string path = (dir / name).string();
+  std::ofstream(path) << results.json();
+  return path;
+}
+
+TEST_CASE("runs are compared row by row, on one machine only") {
+  const test::TempDir dir;
+  const std::string before = write_results(dir, "before.json", "one", {10, 11, 12, 13});
+  const std::string slower = write_results(dir, "slower.json", "one", {5, 6, 7, 8});
+  const std::string other = write_results(dir, "other.json", "two", {10, 11, 12, 13});
+  const auto worse = compare_runs(before, slower);
+  REQUIRE(worse);
+  CHECK(worse->worse == 1);
+  CHECK(worse->text.find("s w rate") != std::string::npos);
+  CHECK(compare_runs(slower, before)->better == 1);
+  CHECK(compare_runs(before, before)->same == 1);
+  CHECK_FALSE(compare_runs(before, other));
+  CHECK_FALSE(compare_runs(before, (dir / "nothing.json").string()));
+}
+
+TEST_CASE("the checks of kvbench itself see what is uneven") {
+  CHECK(chi_square({100, 100, 100, 100}) == 0);
+  CHECK(chi_square({200, 0, 100, 100}) == 200);
+}
+
+TEST_CASE("each picture has the rows that may be compared, and no others") {
+  Results results;
+  const auto add = [&](const char* store, const char* level, const char* metric, std::vector<double> values) {
+    Subject subject{.suite = "dbbench", .workload = "read", .store = store, .durability = level, .level = level};
+    subject.variant = store;
+    results.add(subject, metric, "ns", std::move(values));
+  };
+  add("lmdb", "kernel", "ns_per_op", {3, 1, 2});
+  add("map", "memory", "ns_per_op", {5});
+  add("file", "kernel", "ns_per_op", {4});
+  add("file", "kernel", "bytes_per_op", {4});
+  const std::vector<Picture> pictures = pictures_of(results);
+  REQUIRE(pictures.size() == 2);
+  CHECK(pictures[0].title == "dbbench: read at kernel");
+  REQUIRE(pictures[0].bars.size() == 2);
+  CHECK(pictures[0].bars[0].label == "lmdb");
+  CHECK((pictures[0].bars[0].value == 2 && pictures[0].bars[0].least == 1 && pictures[0].bars[0].most == 3));
+  CHECK(pictures[1].bars.size() == 1);
+}
+
+/// Runs rows that take no time worth speaking of.
+Results micro_results(std::vector<MicroRow> rows, std::string& tables) {
+  Settings settings;
+  settings.repeat = 2;
+  settings.quiet = true;
+  Results results;
+  Bench bench{settings, {}, {}, {}, {}, results};
+  REQUIRE(run_micro(bench, {.suite = "s", .item = "thing", .rows = std::move(rows), .ratios = {{"good", "ratio"}}}));
+  tables = bench.tables;
+  return results;
+}
+
+TEST_CASE("a row whose answer is wrong, or that this build lacks, has no figure and says why") {
+  MicroRow good;
+  good.group = "g";
+  good.name = "good";
+  good.run = [] {};
+  good.check = []() -> Result<void> { return {}; };
+  MicroRow wrong = good;
+  wrong.name = "wrong";
+  wrong.check = []() -> Result<void> { return fail(Code::corrupt, "7 and not 8"); };
+  MicroRow missing = good;
+  missing.name = "absent";
+  missing.missing = "install it";
+  std::string tables;
+  const Results results = micro_results({good, wrong, missing}, tables);
+  for (const Row& row : results.rows) {
+    if (row.subject.variant == "good") CHECK(row.values.size() == 2);
+    if (row.subject.variant == "wrong") CHECK(row.error == "its answer is wrong: 7 and not 8");
+    if (row.subject.variant == "absent") CHECK((row.missing == "install it" && row.error.empty()));
+    if (row.subject.variant != "good") CHECK(row.values.empty());
+  }
+  CHECK(tables.find("wrong: its answer is wrong: 7 and not 8") != std::string::npos);
+  CHECK(tables.find("absent: install it") != std::string::npos);
 }
 
 /// Stores `Benchmark Message {n}` for each n, as a feed would.

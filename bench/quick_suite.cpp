@@ -1,0 +1,28 @@
+// The quick suite: all stores within a minute and a half on two CPUs, smaller runs of two other suites.
+#include <algorithm>
+
+#include "bench/suite.hpp"
+
+namespace kvingest::bench {
+namespace {
+
+constexpr std::uint64_t kMessagesMax = 200'000;
+constexpr std::uint64_t kRepeatMax = 3;
+constexpr std::uint64_t kKeys = 20'000;
+
+}  // namespace
+
+Result<void> run_quick_suite(Bench& bench) {
+  Settings settings = bench.settings;
+  settings.messages = std::min(settings.messages, kMessagesMax);
+  settings.repeat = std::min(settings.repeat, kRepeatMax);
+  settings.second_batch = 0;
+  if (!settings.items) settings.items = kKeys;
+  Bench smaller{settings, bench.stores, bench.placement, bench.programs, bench.work_dir, bench.results};
+  KV_TRY(run_ingest_suite(smaller));
+  KV_TRY(run_dbbench_suite(smaller));
+  bench.tables += smaller.tables;
+  return {};
+}
+
+}  // namespace kvingest::bench
