@@ -157,9 +157,8 @@ Result<void> run_codec_suite(Bench& bench) {
   }
   plan.ratios = {
       {"protobuf", "ratio_to_protobuf"}, {"streamvbyte", "ratio_to_streamvbyte"}, {"memcpy", "ratio_to_memcpy"}};
-  plan.notes = {
-      "/NAME: how many times as fast as NAME, in the same repeat. +-%: half the range. Each row's values were",
-      "compared once before it was measured. memcpy copies the 4 bytes of each value."};
+  plan.notes = {"/NAME: how many times as fast as NAME, in the same repeat. +-%: half the range. Each row's values",
+                "were compared once before it was measured. memcpy copies the 4 bytes of each value."};
   return run_micro(bench, plan);
 }
 

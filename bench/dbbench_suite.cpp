@@ -195,12 +195,11 @@ Result<void> run_dbbench_suite(Bench& bench) {
       }
     }
   }
-  plan.notes = {
-      fmt::format("{} keys of {} bytes, values of {}; overwrite: batches of {}; multireadrandom: {} keys;", count,
-                  kKeyBytes, kValueBytes, kBatch, kKeysAtOnce),
-      "seekrandom: the 100 records from a random key on. An op is one record. Levels: what survives kill -9",
-      "(kernel; lmdb syncs each batch there), or nothing (memory). Every value is looked at, and every record",
-      "compared before and after."};
+  plan.notes = {fmt::format("{} keys of {} bytes, values of {}. overwrite: batches of {}.", count, kKeyBytes,
+                            kValueBytes, kBatch),
+                "multireadrandom: 100 keys at once. seekrandom: the 100 records from a random key on. An op is one",
+                "record. Levels: what survives kill -9 (kernel; lmdb syncs each batch there), or nothing (memory).",
+                "Every value is looked at, and every record compared before and after."};
   return run_micro(bench, plan);
 }
 

@@ -190,10 +190,10 @@ Result<void> run_tree_suite(Bench& bench) {
       KV_TRY(TreePlan(plan, shape, static_cast<std::uint32_t>(nodes), bench.settings.seed).add_all());
   }
   plan.ratios = {{"walk and sum", "ratio_to_walk"}, {"insert in order", "ratio_to_insert"}};
-  plan.notes = {
-      "/NAME: how many times as fast as NAME, in the same repeat: 0.5 is half as fast. Values are those of the",
-      "nodes' order, all different. insert in order: a search tree built from the root down, node by node in",
-      "depth-first order. open in place: what must be done before a node can be read; walk in place opens, too."};
+  plan.notes = {"/NAME: how many times as fast as NAME, in the same repeat: 0.5 is half as fast. Values are those",
+                "of the nodes' order, all different. insert in order: a search tree built from the root down, node by",
+                "node in depth-first order. open in place: all that is done before a node can be read; walk in place",
+                "opens, too."};
   return run_micro(bench, plan);
 }
 
