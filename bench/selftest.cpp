@@ -1,5 +1,7 @@
 #include "bench/selftest.hpp"
 
+#include <time.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -19,6 +21,13 @@ constexpr double kOverheadNsMax = 15;
 
 double ns_since(Clock::time_point start) {
   return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
+}
+
+/// Time that this thread was on a CPU: what others do beside it is no overhead of ours.
+double cpu_ns() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
 }
 
 SelfCheck check_clock() {
@@ -81,14 +90,14 @@ Result<SelfCheck> check_null_store() {
   std::vector<double> rounds;
   for (int round = 0; round < 7; ++round) {
     WriteBatch batch;
-    const auto start = Clock::now();
+    const double start = cpu_ns();
     for (int i = 0; i < kPuts; i += kBatch) {
       for (int k = 0; k < kBatch; ++k) batch.put_next("value");
       batch.number(1);
       KV_TRY((*store)->write(batch, Durability::memory));
       batch.clear();
     }
-    rounds.push_back(ns_since(start) / kPuts);
+    rounds.push_back((cpu_ns() - start) / kPuts);
   }
   KV_TRY((*store)->close());
   const double best = *std::min_element(rounds.begin(), rounds.end());
