@@ -302,7 +302,7 @@ class Manager {
   int fd_;
 };
 
-TEST_CASE("a service manager is told when producers are served and when they are not; a reload touches no connection") {
+TEST_CASE("a service manager is told when producers are served and when they are not, a reload touches no connection") {
   const Manager manager;
   Service service({.store = "lmdb", .process = {.env = {{"NOTIFY_SOCKET", manager.path()}}}});
   CHECK(manager.next().starts_with("READY=1\n"));

@@ -389,7 +389,7 @@ TEST_CASE("mmap: compaction moves what is left of runs, and joins neighbours to 
 
 // ---- files ----------------------------------------------------------------------------------------------------------
 
-TEST_CASE("mmap: a dropped segment whose file is still there is ignored and removed; a listed one must be there") {
+TEST_CASE("mmap: a dropped segment whose file is still there is ignored and removed, a listed one must be there") {
   MmapDir dir(kSmall);
   {
     auto store = dir.open();
