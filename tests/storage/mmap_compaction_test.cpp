@@ -57,7 +57,7 @@ void check_same(Store& store, const std::map<std::string, std::string>& want) {
 
 TEST_CASE(
     "mmap: files never take more than twice the live bytes and two segments, however often keys are overwritten") {
-  for (const std::uint64_t keys : {3, 60, 250, 1000}) {
+  for (const std::uint64_t keys : {3U, 60U, 250U, 1000U}) {
     INFO(keys << " keys");
     MmapDir dir(kSmall);
     auto store = dir.open();
