@@ -60,7 +60,7 @@ std::size_t occurrences(const std::string& text, std::string_view part) {
 
 TEST_CASE("a thousand connections, most of them idle, cost little and hold nobody up") {
   constexpr std::size_t kIdle = 1'000;
-  constexpr std::uint64_t kKibPerConnectionMax = 16;
+  [[maybe_unused]] constexpr std::uint64_t kKibPerConnectionMax = 16;
   if (!allow_descriptors(kIdle + 200)) KV_SKIP("this process may not open so many descriptors");
   Service service({.store = "map", .args = {"--max-connections", "1010", "--durability", "memory"}});
   CHECK(service.sync("warm\n").number("stored") == 1);
