@@ -303,12 +303,17 @@ tl::unexpected<Error> MmapStore::damaged(RecordPlace place) const {
 }
 
 Result<bool> MmapStore::get(Space space, std::string_view key, ValueVisitor visit) const {
-  RecordPlace place;
-  if (!index_.find(space, key, [&](RecordPlace found) { place = found; })) return false;
-  const auto record = view_.record(place);
-  if (!record) return damaged(place);
-  visit(record->value);
-  return true;
+  std::optional<RecordPlace> bad;
+  // Pinned: compaction drops no segment that a place in hand is in.
+  const bool found = index_.find_pinned(space, key, [&](RecordPlace place) {
+    if (const auto record = view_.record(place)) {
+      visit(record->value);
+    } else {
+      bad = place;
+    }
+  });
+  if (bad) return damaged(*bad);
+  return found;
 }
 
 Result<std::size_t> MmapStore::multi_get(std::span<const std::string_view> keys, IndexedValueVisitor visit) const {
