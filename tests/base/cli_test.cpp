@@ -1,12 +1,9 @@
 // The command line: where a value comes from, and what a user reads when something is wrong.
 #include "base/cli.hpp"
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-
 #include "base/nearest.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/temp_dir.hpp"
 
 namespace kvingest::cli {
 namespace {
@@ -59,16 +56,9 @@ std::string refusal(std::vector<const char*> arguments, std::vector<const char*>
 
 /// A configuration file that is gone with the test.
 struct ConfigFile {
-  explicit ConfigFile(const std::string& text) {
-    std::string name = (std::filesystem::temp_directory_path() / "kvingest-cli-XXXXXX").string();
-    path = ::mkdtemp(name.data());
-    std::ofstream(path + "/kv.toml") << text;
-    file = path + "/kv.toml";
-  }
-  ConfigFile(const ConfigFile&) = delete;
-  ConfigFile& operator=(const ConfigFile&) = delete;
-  ~ConfigFile() { std::filesystem::remove_all(path); }
-  std::string path, file;
+  explicit ConfigFile(const std::string& text) { test::write_text(file, text); }
+  test::TempDir dir;
+  std::string file = (dir / "kv.toml").native();
 };
 
 bool holds(const std::string& text, std::string_view part) {

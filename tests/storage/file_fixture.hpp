@@ -29,21 +29,9 @@ using Contents = std::vector<std::pair<std::string, std::string>>;
 /// Opens the engine itself, without the store directory around it: nobody else makes system calls.
 class FileDir {
  public:
-  explicit FileDir(const Posix& posix = Posix::real()) : posix_(posix) {
-    const std::filesystem::path memory = "/dev/shm";
-    const bool usable = ::access(memory.c_str(), W_OK) == 0;
-    std::string name = ((usable ? memory : std::filesystem::temp_directory_path()) / "kvingest-test-XXXXXX").native();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  FileDir(const FileDir&) = delete;
-  FileDir& operator=(const FileDir&) = delete;
-  ~FileDir() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
+  explicit FileDir(const Posix& posix = Posix::real()) : posix_(posix) {}
 
-  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+  [[nodiscard]] const std::filesystem::path& path() const noexcept { return dir_.path(); }
   [[nodiscard]] std::filesystem::path slots() const { return path() / slots::kFileName; }
   [[nodiscard]] std::string bytes() const { return file_text(slots()); }
   void set_bytes(std::string_view bytes) const { write_text(slots(), bytes); }
@@ -66,7 +54,12 @@ class FileDir {
   }
 
  private:
-  std::filesystem::path path_;
+  static std::filesystem::path parent() {
+    const std::filesystem::path memory = "/dev/shm";
+    return ::access(memory.c_str(), W_OK) == 0 ? memory : std::filesystem::temp_directory_path();
+  }
+
+  TempDir dir_{parent()};
   const Posix& posix_;
   std::vector<std::string> notices_;
 };

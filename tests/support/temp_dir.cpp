@@ -10,8 +10,8 @@
 
 namespace kvingest::test {
 
-TempDir::TempDir() {
-  std::string name = (std::filesystem::temp_directory_path() / "kvingest-test-XXXXXX").native();
+TempDir::TempDir(const std::filesystem::path& parent) {
+  std::string name = (parent / "kvingest-test-XXXXXX").native();
   if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp " + name + " failed");
   path_ = name;
 }

@@ -10,7 +10,9 @@ namespace kvingest::test {
 class TempDir {
  public:
   /// Makes a new directory under the system's temporary directory. Throws when it cannot.
-  TempDir();
+  TempDir() : TempDir(std::filesystem::temp_directory_path()) {}
+  /// Makes it under `parent`.
+  explicit TempDir(const std::filesystem::path& parent);
   ~TempDir();
   TempDir(const TempDir&) = delete;
   TempDir& operator=(const TempDir&) = delete;
