@@ -38,6 +38,7 @@ class AddressSpace {
   Result<Place> map(const File& file, std::uint64_t bytes, bool writable, Segment& owner);
   void unmap(Place base, std::uint64_t bytes) noexcept;
 
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] char* at(Place place) const noexcept { return base_ + place; }
   /// The segment that `place` lies in; null when there is none.
   [[nodiscard]] Segment* owner(Place place) const noexcept {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "storage/mmap/bus_guard.hpp"
 
 namespace kvingest::mmap_store {
 
@@ -47,6 +48,7 @@ Result<Place> Log::append(FrameKind kind, std::string_view payload) {
 
   const std::uint64_t offset = active_->end();
   if (auto written = write_frame(offset, head, payload, tail, padding + kCommitBytes); !written) {
+    if (written.error().code == Code::failed) return latch(std::move(written).error());
     if (auto undone = undo_write(offset, bytes); !undone) {
       written.error().code = Code::failed;
       written.error().text += " (and what was written of it could not be undone)";
@@ -65,11 +67,15 @@ Result<Place> Log::append(FrameKind kind, std::string_view payload) {
 Result<void> Log::write_frame(std::uint64_t offset, const char* header, std::string_view payload, const char* tail,
                               std::size_t tail_bytes) {
   if (home_.write_through_map) {
-    char* to = home_.space.at(active_->base() + offset);
-    std::memcpy(to, header, kFrameHeaderBytes);
-    payload.copy(to + kFrameHeaderBytes, payload.size());  // Not memcpy: an empty payload may have no address.
-    std::memcpy(to + kFrameHeaderBytes + payload.size(), tail, tail_bytes);
-    return {};
+    char* const to = home_.space.at(active_->base() + offset);
+    const bool whole = guarded_from_bus_errors([&] {
+      std::memcpy(to, header, kFrameHeaderBytes);
+      payload.copy(to + kFrameHeaderBytes, payload.size());  // Not memcpy: an empty payload may have no address.
+      std::memcpy(to + kFrameHeaderBytes + payload.size(), tail, tail_bytes);
+    });
+    if (whole) return {};
+    return fail(Code::failed, "write to {} at offset {}: the file was cut, or cannot be read, while it was in use",
+                active_->path().native(), offset);
   }
   std::array<iovec, 3> parts{{{const_cast<char*>(header), kFrameHeaderBytes},
                               {const_cast<char*>(payload.data()), payload.size()},

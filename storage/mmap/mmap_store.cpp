@@ -31,6 +31,13 @@ void remove_unfinished(const Posix& posix, const std::filesystem::path& dir, boo
 // How often the space that is left is held against what compaction has to move.
 constexpr std::uint64_t kLooksPerSegment = 16;
 
+// The file at an address in the address space `of`.
+const char* describe_address(const void* of, const void* address) {
+  const auto& space = *static_cast<const AddressSpace*>(of);
+  const Segment* const segment = space.owner(static_cast<Place>(static_cast<const char*>(address) - space.at(0)));
+  return segment == nullptr ? "a segment of the log" : segment->path().c_str();
+}
+
 // How many hundredths `of` is of `whole`; 100 where there is nothing.
 std::uint64_t percent(std::uint64_t of, std::uint64_t whole) {
   return whole == 0 ? 100 : of * 100 / whole;
@@ -66,6 +73,7 @@ Result<std::unique_ptr<Store>> MmapStore::open(const EngineContext& context, con
 MmapStore::MmapStore(const EngineContext& context, const Options& options, AddressSpace space, NodeArena arena,
                      std::uint64_t store_id)
     : space_(std::move(space)),
+      watched_(space_.at(0), space_.bytes(), describe_address, &space_),
       view_(space_),
       accounts_(space_),
       home_{*context.posix, context.dir, store_id, space_, options.write_through_map && !context.read_only},

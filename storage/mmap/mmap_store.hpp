@@ -20,6 +20,7 @@
 #include "kvingest/store.hpp"
 #include "storage/mmap/accounts.hpp"
 #include "storage/mmap/background.hpp"
+#include "storage/mmap/bus_guard.hpp"
 #include "storage/mmap/compactor.hpp"
 #include "storage/mmap/log.hpp"
 #include "storage/mmap/log_view.hpp"
@@ -82,6 +83,7 @@ class MmapStore final : public Store {
   Result<std::uint64_t> verify_index(Space space) const;
 
   AddressSpace space_;
+  WatchedRange watched_;
   LogView view_;
   Accounts accounts_;
   const SegmentHome home_;

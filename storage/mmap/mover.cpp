@@ -5,6 +5,7 @@
 #include "base/check.hpp"
 #include "kvingest/codec/fixed.hpp"
 #include "storage/mmap/apply.hpp"
+#include "storage/mmap/bus_guard.hpp"
 #include "storage/mmap/format.hpp"
 
 namespace kvingest::mmap_store {
@@ -46,15 +47,19 @@ Result<void> Mover::begin(Segment& full, bool oldest) {
   run_left_ = 0;
   const char* const base = view_.at(full.base());
   const std::uint64_t end = full.end();
-  for (offset_ = kSegmentHeaderBytes; offset_ < end;) {
-    const auto header = decode_frame_header(base + offset_, full.seed());
-    const bool sound = header && frame_bytes(header->payload_bytes) <= end - offset_ &&
-                       frame_is_sound(base + offset_, header->payload_bytes, full.seed());
-    if (!sound) {
-      return fail(Code::corrupt, "{}: damaged at offset {}: the frame there is not sound", full.path().native(),
-                  offset_);
+  const std::uint64_t seed = full.seed();
+  bool sound = true;
+  offset_ = kSegmentHeaderBytes;
+  const bool whole = guarded_from_bus_errors([&] {
+    while (sound && offset_ < end) {
+      const auto header = decode_frame_header(base + offset_, seed);
+      sound = header && frame_bytes(header->payload_bytes) <= end - offset_ &&
+              frame_is_sound(base + offset_, header->payload_bytes, seed);
+      if (sound) offset_ += frame_bytes(header->payload_bytes);
     }
-    offset_ += frame_bytes(header->payload_bytes);
+  });
+  if (!whole || !sound) {
+    return fail(Code::corrupt, "{}: damaged at offset {}: the frame there is not sound", full.path().native(), offset_);
   }
   offset_ = kSegmentHeaderBytes;
   return {};

@@ -1,6 +1,7 @@
 // verify.cpp -- MmapStore::verify(): reads every frame from the files again and holds the index against the log.
 #include <utility>
 
+#include "storage/mmap/bus_guard.hpp"
 #include "storage/mmap/frame_scanner.hpp"
 #include "storage/mmap/mmap_store.hpp"
 
@@ -48,8 +49,12 @@ Result<std::uint64_t> MmapStore::verify_frames() const {
 Result<std::uint64_t> MmapStore::verify_index(Space space) const {
   std::optional<Error> error;
   const std::uint64_t entries = index_.scan(space, {}, [&](std::string_view key, RecordPlace place) {
-    const auto record = view_.record(place);
-    if (record && (place.in_run() ? key.size() == kSeqKeyBytes : record->key == key)) return true;
+    bool same = false;
+    const bool whole = guarded_from_bus_errors([&] {
+      const auto record = view_.record(place);
+      same = record && (place.in_run() ? key.size() == kSeqKeyBytes : record->key == key);
+    });
+    if (whole && same) return true;
     error = damaged(place).value();
     return false;
   });

@@ -2,11 +2,13 @@
 //
 //   test_engine_tool ENGINE DIR fresh|again|read_only [k=v,...]      says "open" when it is
 //
-//   put TEXT FIRST COUNT BYTES LEVEL   writes numbered_batch()                          -> ok, or the code of the
-//   failure get KEY                            -> the value, (none), or the code count | last_batch | sync | close  ->
-//   a number, ok or the code stat NAME                          -> its value block                              stops
-//   in the middle of a scan until it is killed -> blocked exit                               leaves main() with the
-//   store open die                                ends at once, without any destructor
+//   put TEXT FIRST COUNT BYTES LEVEL            writes numbered_batch() -> ok, or the code of the failure
+//   get KEY                                     -> the value, (none), or the code
+//   count, last_batch, verify, sync, close      -> a number, ok or the code
+//   stat NAME                                   -> its value
+//   block                                       stops in the middle of a scan until it is killed -> blocked
+//   exit                                        leaves main() with the store open
+//   die                                         ends at once, without any destructor
 //
 // Notices go to stderr.
 #include <unistd.h>
@@ -67,6 +69,11 @@ std::string get(const Store& store, const std::string& key) {
   return got ? value : answer(got);
 }
 
+std::string check(const Store& store) {
+  const auto report = store.verify();
+  return report ? std::to_string(report->records) : answer(report.error());
+}
+
 std::string stat(const Store& store, const std::string& name) {
   std::string found = "(none)";
   store.stats([&](std::string_view known, std::uint64_t value) {
@@ -89,6 +96,7 @@ std::string run(Store& store, const std::string& command, std::istream& words) {
   if (command == "put") return put(store, words);
   if (command == "count") return answer(store.count());
   if (command == "last_batch") return std::to_string(store.last_batch());
+  if (command == "verify") return check(store);
   if (command == "sync") return answer(store.sync());
   if (command == "close") return answer(store.close());
   if (command == "block") block(store);
