@@ -155,7 +155,7 @@ TEST_CASE("mmap: a scan sees the store as of its start while its records are era
       want["key " + std::to_string(i)] = value_for(i, 100);
       REQUIRE(put(*store, "key " + std::to_string(i), value_for(i, 100)));
     }
-    Entries seen;
+    std::uint64_t changed = 0;
     const auto change_all = [&] {
       for (std::uint64_t part = 0; part < 10; ++part) {
         WriteBatch batch;
@@ -163,19 +163,13 @@ TEST_CASE("mmap: a scan sees the store as of its start while its records are era
           i % 3 == 0 ? batch.erase(number_key(i)) : batch.put("key " + std::to_string(i), "new");
           if (i % 7 == 0) batch.erase("key " + std::to_string(i));
         }
-        REQUIRE(store->write(batch, Durability::kernel));
-        REQUIRE(store->compact());
+        if (store->write(batch, Durability::kernel) && store->compact()) ++changed;
       }
     };
-    const auto visit = [&](std::string_view key, std::string_view value) {
-      if (seen.size() == 10 || seen.size() == 1500) std::thread(change_all).join();
-      seen.emplace_back(key, value);
-      return true;
-    };
-    REQUIRE(store->scan({.reverse = reverse}, visit).value() == want.size());
-    Entries expected(want.begin(), want.end());
-    if (reverse) std::reverse(expected.begin(), expected.end());
-    CHECK(seen == expected);
+    check_scan_gives(*store, want, reverse, [&](std::size_t seen) {
+      if (seen == 10 || seen == 1500) std::thread(change_all).join();
+    });
+    REQUIRE(changed == 20);
     CHECK(stat_of(*store, "compaction_moved_bytes") > 0);
     // What the scan held is given back by the next one who writes.
     const auto held = stat_of(*store, "segments");
@@ -290,6 +284,7 @@ TEST_CASE("mmap: random changes and compactions agree with std::map, also after 
 TEST_CASE("mmap: compaction that stops at any system call, for ever, loses nothing and brings nothing back") {
   for (const bool power : {false, true}) {
     std::uint64_t nth = 1;
+    std::uint64_t compacted = 0;
     for (bool happened = true; happened; nth += 1 + nth / 12) {
       PosixFault fault;
       INFO((power ? "power cut at call " : "end at call ") << nth);
@@ -305,6 +300,7 @@ TEST_CASE("mmap: compaction that stops at any system call, for ever, loses nothi
         }
         fault.fail_nth(nth, EIO, true);
         static_cast<void>(store->compact());
+        compacted += stat_of(*store, "compacted_segments");
         static_cast<void>(store->close());
       }
       happened = fault.has_failed();
@@ -319,7 +315,8 @@ TEST_CASE("mmap: compaction that stops at any system call, for ever, loses nothi
         check_same(*store, changes.model());
       }
     }
-    CHECK(nth > 15);
+    CHECK(nth > 3);  // Closing alone makes three calls; what compaction has left to do by then is not always the same.
+    CHECK(compacted > 0);
   }
 }
 

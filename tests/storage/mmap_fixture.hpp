@@ -4,9 +4,11 @@
 // Threads: one at a time.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -90,6 +92,22 @@ inline WriteBatch lines(std::uint64_t first, std::uint64_t count) {
   for (std::uint64_t i = 0; i < count; ++i) batch.put_next("line " + std::to_string(first + i));
   batch.number(first);
   return batch;
+}
+
+/// Scans the store, which gives exactly `want` whatever `before_entry` does to it: it is called with the number of
+/// entries seen so far in front of each.
+inline void check_scan_gives(const Store& store, const std::map<std::string, std::string>& want, bool reverse,
+                             FunctionRef<void(std::size_t seen)> before_entry) {
+  Entries seen;
+  const auto visit = [&](std::string_view key, std::string_view value) {
+    before_entry(seen.size());
+    seen.emplace_back(key, value);
+    return true;
+  };
+  REQUIRE(store.scan({.reverse = reverse}, visit).value() == want.size());
+  Entries expected(want.begin(), want.end());
+  if (reverse) std::reverse(expected.begin(), expected.end());
+  CHECK(seen == expected);
 }
 
 inline std::string number_key(std::uint64_t number) {

