@@ -42,6 +42,8 @@ void declare_options(cli::Command& command, Settings& s) {
                  "one level for all persistent stores (default a row at kernel and one at disk)");
   command.number("items", &s.items, "N", "keys, values or nodes that a suite works on (default: its own)", 1,
                  kItemsMax);
+  command.choice("part", &s.part, {"all", "engines", "sync", "seek", "index", "growth", "open", "space"},
+                 "of the suite stores, one part alone");
   command.number("repeat", &s.repeat, "N", "runs of each row, interleaved; the median is shown", 1, kRepeatMax);
   command.number("seed", &s.seed, "N", "of the order of the runs");
   command.text("out", &s.out, "DIR", "results.json goes here, and the stores of a run while it lasts");

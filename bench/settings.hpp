@@ -24,6 +24,7 @@ struct Settings {
   std::optional<int> feed_cpu;
   std::optional<int> cpu;
   std::optional<std::string> durability;
+  std::string part = "all";
   std::uint64_t repeat = 5;
   std::uint64_t seed = 1;
   std::optional<std::uint64_t> items;

@@ -61,6 +61,7 @@ Result<void> run_codec_suite(Bench& bench);
 Result<void> run_dbbench_suite(Bench& bench);
 Result<void> run_pool_suite(Bench& bench);
 Result<void> run_quick_suite(Bench& bench);
+Result<void> run_stores_suite(Bench& bench);
 Result<void> run_tree_suite(Bench& bench);
 
 }  // namespace kvingest::bench

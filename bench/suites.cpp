@@ -37,6 +37,17 @@ Needs dbbench_needs(const Settings& settings) {
   return {.disk_bytes = bytes + kBesideBytes, .memory_bytes = bytes};
 }
 
+/// One store at a time: its records, twice while it is overwritten, and segments made ahead; its index, and caches.
+Needs stores_needs(const Settings& settings) {
+  constexpr std::uint64_t kUsualRecords = 2'000'000;
+  constexpr std::uint64_t kDiskBytesPerRecord = 600;
+  constexpr std::uint64_t kMemoryBytesPerRecord = 80;
+  constexpr std::uint64_t kBesideBytes = std::uint64_t{512} << 20;
+  const std::uint64_t records = settings.items.value_or(kUsualRecords);
+  return {.disk_bytes = records * kDiskBytesPerRecord + kBesideBytes,
+          .memory_bytes = records * kMemoryBytesPerRecord + kBesideBytes};
+}
+
 Needs quick_needs(const Settings& settings) {
   const Needs ingest = ingest_needs(settings);
   const Needs dbbench = dbbench_needs(settings);
@@ -52,6 +63,8 @@ constexpr std::array kSuites = {
           run_quick_suite},
     Suite{"ingest", "messages per second from the socket into each store", true, ingest_needs, run_ingest_suite},
     Suite{"dbbench", "reading and overwriting on each store, in this process", true, dbbench_needs, run_dbbench_suite},
+    Suite{"stores", "the engines beside what bounds them: their own interfaces, each other, plain files", true,
+          stores_needs, run_stores_suite},
     Suite{"codec", "arrays of integers to bytes and back, beside protobuf and streamvbyte", false, codec_needs,
           run_codec_suite},
     Suite{"pool", "what running a body on several threads costs, beside OpenMP and new threads", false, no_needs,

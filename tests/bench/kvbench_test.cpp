@@ -107,6 +107,45 @@ TEST_CASE("dbbench runs small on every store, at levels that are named, and ever
   CHECK(workloads["hash"] == std::set<std::string>{"overwrite", "readrandom", "multireadrandom"});
 }
 
+TEST_CASE("stores runs small, all its parts, and each ratio stands beside what was aimed at") {
+  const TempDir dir;
+  const Finished done = run(
+      {program("kvbench"), "stores", "--items", "2500", "--repeat", "1", "--quiet", "--out", (dir / "out").string()});
+  INFO(done.err);
+  REQUIRE(done.exit == Exit{0});
+  CHECK(widest_line(done.out) <= 100);
+  const Json json = Json::parse(file_text(dir / "out" / "results.json"));
+  std::map<std::string, std::set<std::string>> variants;  // By metric.
+  for (std::size_t i = 0; i < json["results"].size(); ++i) {
+    const Json& row = json["results"][i];
+    CAPTURE(row["workload"].text(), row["metric"].text());
+    CHECK_FALSE(row.contains("error"));
+    CHECK(std::stod(row["value"].text()) > 0);
+    CHECK(row["level"].text() == row["durability"].text());
+    variants[row["metric"].text()].insert(row["params"]["variant"].text());
+  }
+  for (const char* way : {"mmap", "file", "write and sync", "seek and write", "mmap {seq}"})
+    CHECK(variants["ns_per_record"].count(way) == 1);
+  CHECK(variants["ratio_to_synced_file"] == std::set<std::string>{"mmap"});
+  CHECK(variants["ratio_to_seek_write"] == std::set<std::string>{"file"});
+  CHECK(variants["ratio_to_quiet"] == std::set<std::string>{"mmap"});
+  CHECK(variants["times_of_pass"] == std::set<std::string>{"mmap"});
+  CHECK(variants["times_of_first"].count("mmap") == 1);
+  CHECK(variants["index_bytes_per_record"] == std::set<std::string>{"file", "mmap", "mmap {seq}"});
+  const bool with_lmdb = variants["ns_per_record"].count("lmdb") == 1;
+  CHECK(variants["ratio_to_itself"].count("lmdb") == (with_lmdb ? 1 : 0));
+  CHECK(variants["ratio_to_lmdb"].count("mmap") == (with_lmdb ? 1 : 0));
+  CHECK(holds(done.out, ">= 0.85"));
+}
+
+TEST_CASE("a part of stores that no chosen store takes part in is refused") {
+  const TempDir dir;
+  const Finished done =
+      run({program("kvbench"), "stores", "--store", "null,map", "--part", "seek", "--out", (dir / "out").string()});
+  CHECK(done.exit == Exit{1});
+  CHECK(holds(done.err, "--store null,map has none of file, mmap, lmdb and rocksdb that --part seek measures"));
+}
+
 TEST_CASE("without a command the quick suite is run, with its report") {
   const TempDir dir;
   const Finished done = run({program("kvbench"), "--store", "null,file,map", "--messages", "2000", "--items", "200",
