@@ -60,6 +60,10 @@ void declare_backup(cli::Command& command, Settings& settings) {
   command.positional("TARGET", &settings.target, "the new directory").require();
 }
 
+void declare_repair(cli::Command& command, Settings& settings) {
+  command.text("to", &settings.target, "TARGET", "the new directory; what is lost goes to TARGET.lost");
+}
+
 struct CommandRow {
   const char* name;
   const char* help;
@@ -75,6 +79,7 @@ constexpr CommandRow kCommands[] = {
     {"export", "print records as csv, json or text", export_records, declare_export},
     {"stats", "print what the store is and its sizes and counters", stats, declare_nothing},
     {"verify", "check every checksum; exit 1 and the first damaged place", verify, declare_nothing},
+    {"repair", "make a new store of what can still be read of a damaged one", repair, declare_repair},
     {"audit", "recount the store against its ledger; exit 1 and the difference", audit, declare_nothing},
     {"rejects", "list, export or replay messages that became no record", rejects, declare_rejects},
     {"delete", "erase the records that --prefix, --from and --to name", erase, declare_erase},

@@ -27,7 +27,7 @@ struct Settings {
   bool reverse = false;
   std::uint64_t tail_count = 10;
   std::string export_form = "text";
-  std::string target;  // backup, convert
+  std::string target;  // backup, convert, repair
   std::string action;  // rejects
   std::string input;   // import
   std::string import_form = "text";
@@ -62,6 +62,7 @@ int tail(const Settings& settings);
 int export_records(const Settings& settings);
 int stats(const Settings& settings);
 int verify(const Settings& settings);
+int repair(const Settings& settings);
 int audit(const Settings& settings);
 int rejects(const Settings& settings);
 int erase(const Settings& settings);

@@ -10,6 +10,7 @@
 #include "query/erase.hpp"
 #include "query/import.hpp"
 #include "query/rejects.hpp"
+#include "query/repair.hpp"
 #include "query/store_commands.hpp"
 
 namespace kvingest::kvq {
@@ -111,6 +112,17 @@ int verify(const Settings& settings) {
   }
   Output out(STDOUT_FILENO);
   return exit_code_of(query::print_verify(*opened->store, settings.form(), out));
+}
+
+int repair(const Settings& settings) {
+  if (settings.target.empty())
+    return complain({Code::invalid_argument, 0, "repair: say where the new store goes: --to TARGET"}, cli::kUsage);
+  Output out(STDOUT_FILENO);
+  const auto done = query::print_repair({settings.dir, settings.target}, print_notice, settings.form(), out);
+  if (done) return cli::kDone;
+  const Code code = done.error().code;
+  const bool untouched = code == Code::locked || code == Code::unsupported || code == Code::invalid_argument;
+  return complain(done.error(), untouched ? cli::kStoreUnavailable : cli::kIncomplete);
 }
 
 int audit(const Settings& settings) {

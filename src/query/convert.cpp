@@ -3,8 +3,8 @@
 #include <xxhash.h>
 
 #include "kvingest/ledger.hpp"
+#include "query/page_batch.hpp"
 #include "query/pages.hpp"
-#include "record/text_escape.hpp"
 
 namespace kvingest::query {
 namespace {
@@ -26,42 +26,6 @@ struct Progress {
     if (bytes.size() > 1) progress.last_key = bytes.substr(1);
     return progress;
   }
-};
-
-/// The entries of a page as one batch. Records under consecutive arrival numbers become runs, which our own store keeps
-/// without a key for each.
-class PageBatch {
- public:
-  void add(Space space, std::string_view key, std::string_view value) {
-    if (space == Space::meta) return batch_.put_meta(key, value);
-    const auto seq = seq_of_key(key);
-    if (!seq) {
-      end_run();
-      return batch_.put(key, value);
-    }
-    if (run_.puts() == 0 || *seq != run_first_ + run_.puts()) {
-      end_run();
-      run_first_ = *seq;
-    }
-    run_.put_next(value);
-  }
-  /// The batch with all that was added; empty it after use.
-  WriteBatch& finish() {
-    end_run();
-    return batch_;
-  }
-
- private:
-  void end_run() {
-    if (run_.puts() == 0) return;
-    run_.number(run_first_);
-    batch_.append(run_);
-    run_.clear();
-  }
-
-  WriteBatch batch_;
-  WriteBatch run_;
-  std::uint64_t run_first_ = 0;
 };
 
 class Conversion {

@@ -1,61 +1,15 @@
 #include "storage/lmdb/page_checker.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "storage/lmdb/page_layout.hpp"
+
 namespace kvingest::lmdb {
 namespace {
-
-constexpr std::uint32_t kMagic = 0xBEEFC0DE;
-constexpr std::uint32_t kVersion = 1;
-constexpr std::uint64_t kHeaderPages = 2;
-constexpr std::uint64_t kNoPage = ~std::uint64_t{0};
-constexpr std::size_t kPageHeadBytes = 16;
-constexpr std::size_t kEntryHeadBytes = 8;
-constexpr std::size_t kTreeBytes = 48;
-constexpr unsigned kDepthMax = 32;  // LMDB's cursors hold no more.
-
-// Flags of pages.
-constexpr std::uint16_t kBranch = 0x01;
-constexpr std::uint16_t kLeaf = 0x02;
-constexpr std::uint16_t kOverflow = 0x04;
-// Flags of entries.
-constexpr std::uint16_t kBigData = 0x01;
-constexpr std::uint16_t kSubTree = 0x02;
-
-template <class T>
-T load(const char* from) noexcept {
-  T value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
-}
-
-struct Tree {
-  unsigned depth = 0;
-  std::uint64_t branch_pages = 0;
-  std::uint64_t leaf_pages = 0;
-  std::uint64_t overflow_pages = 0;
-  std::uint64_t entries = 0;
-  std::uint64_t root = kNoPage;
-
-  static Tree from(const char* at) noexcept {
-    return {load<std::uint16_t>(at + 6),  load<std::uint64_t>(at + 8),  load<std::uint64_t>(at + 16),
-            load<std::uint64_t>(at + 24), load<std::uint64_t>(at + 32), load<std::uint64_t>(at + 40)};
-  }
-};
-
-/// One entry of a page, whose bounds have been checked.
-struct Entry {
-  std::string_view key;
-  std::string_view value;         // Of a leaf; with kBigData the number of the first overflow page.
-  std::uint64_t value_bytes = 0;  // Of the whole value.
-  std::uint64_t child = 0;        // Of a branch.
-  std::uint16_t flags = 0;
-};
 
 class Checker {
  public:
@@ -175,28 +129,8 @@ Result<std::string> Checker::read_page(std::uint64_t number) {
 }
 
 Result<Entry> Checker::entry_of(std::uint64_t number, const std::string& page, std::size_t index) const {
-  const std::size_t at = load<std::uint16_t>(page.data() + kPageHeadBytes + 2 * index);
-  const std::size_t begin = load<std::uint16_t>(page.data() + 14);
-  if (at < begin || at + kEntryHeadBytes > page.size()) return damage(number, "entry {} lies outside", index);
-  const char* const head = page.data() + at;
-  const bool branch = (load<std::uint16_t>(page.data() + 10) & kBranch) != 0;
-  const std::uint64_t low = load<std::uint16_t>(head);
-  const std::uint64_t high = load<std::uint16_t>(head + 2);
-  Entry entry;
-  entry.flags = load<std::uint16_t>(head + 4);
-  const std::size_t key_bytes = load<std::uint16_t>(head + 6);
-  std::size_t room = page.size() - at - kEntryHeadBytes;
-  if (key_bytes > room) return damage(number, "the key of entry {} lies outside", index);
-  room -= key_bytes;
-  entry.key = std::string_view(head + kEntryHeadBytes, key_bytes);
-  if (branch) {
-    entry.child = low | high << 16 | std::uint64_t{entry.flags} << 32;
-    return entry;
-  }
-  entry.value_bytes = low | high << 16;
-  const std::uint64_t here = (entry.flags & kBigData) != 0 ? sizeof(std::uint64_t) : entry.value_bytes;
-  if (here > room) return damage(number, "the value of entry {} lies outside", index);
-  entry.value = std::string_view(head + kEntryHeadBytes + key_bytes, here);
+  auto entry = entry_at(page, index);
+  if (!entry) return damage(number, "{}", entry.error().text);
   return entry;
 }
 
@@ -216,19 +150,14 @@ Result<void> Checker::check_page(Walk& walk, std::uint64_t number, unsigned leve
   KV_TRY(use_pages(number, 1));
   auto page = read_page(number);
   KV_TRY(page);
-  if (const auto says = load<std::uint64_t>(page->data()); says != number) return damage(number, "says it is {}", says);
-  const auto flags = load<std::uint16_t>(page->data() + 10);
   const bool leaf = level == walk.tree.depth;
-  if (level > kDepthMax || flags != (leaf ? kLeaf : kBranch))
-    return damage(number, "has flags {:#x} at level {} of {}", flags, level, walk.tree.depth);
-  const std::size_t offsets_end = load<std::uint16_t>(page->data() + 12);
-  const std::size_t entries_begin = load<std::uint16_t>(page->data() + 14);
-  if (offsets_end <= kPageHeadBytes || offsets_end > entries_begin || entries_begin > page->size())
-    return damage(number, "offsets end at {}, entries begin at {}", offsets_end, entries_begin);
+  if (level > kDepthMax) return damage(number, "is at level {} of {}", level, walk.tree.depth);
+  const auto entries = entries_of(*page, number, leaf);
+  if (!entries) return damage(number, "{}", entries.error().text);
   if (!leaf) return check_branch(walk, number, *page, level, bounds);
   ++walk.found.leaf_pages;
   std::optional<std::string_view> last;
-  for (std::size_t i = 0; i < (offsets_end - kPageHeadBytes) / 2; ++i) {
+  for (std::size_t i = 0; i < *entries; ++i) {
     auto entry = entry_of(number, *page, i);
     KV_TRY(entry);
     KV_TRY(check_key(walk, number, *entry, bounds, last));
@@ -279,15 +208,12 @@ Result<void> Checker::check_leaf_entry(Walk& walk, std::uint64_t number, const E
 }
 
 Result<void> Checker::check_overflow(Walk& walk, std::uint64_t first, std::uint64_t value_bytes) {
-  const std::uint64_t count = (kPageHeadBytes + value_bytes + page_bytes_ - 1) / page_bytes_;
+  const std::uint64_t count = overflow_pages(value_bytes, page_bytes_);
   KV_TRY(use_pages(first, count));
   walk.found.overflow_pages += count;
   auto head = read_page(first);
   KV_TRY(head);
-  const auto flags = load<std::uint16_t>(head->data() + 10);
-  const std::uint64_t pages = load<std::uint32_t>(head->data() + 12);
-  if (load<std::uint64_t>(head->data()) != first || flags != kOverflow || pages != count)
-    return damage(first, "is not the first of {} overflow pages", count);
+  if (!begins_overflow(*head, first, count)) return damage(first, "is not the first of {} overflow pages", count);
   if (walk.numbers) big_value_ = head->substr(kPageHeadBytes);
   for (std::uint64_t number = first + 1; number < first + count; ++number) {
     auto page = read_page(number);
@@ -309,9 +235,6 @@ Result<void> Checker::check_free_list(std::uint64_t number, const Entry& entry) 
 }  // namespace
 
 Result<void> check_headers(const File& data) {
-  constexpr std::size_t kPageBytesMin = 512;
-  constexpr std::size_t kPageBytesMax = 65'536;
-  constexpr std::size_t kHeaderBytes = kPageHeadBytes + 136;
   constexpr std::uint64_t kMapBytesMax = std::uint64_t{65} << 40;  // Above map_max by default; half of all addresses.
   auto file_bytes = data.size();
   KV_TRY(file_bytes);
@@ -328,8 +251,8 @@ Result<void> check_headers(const File& data) {
     const auto map_bytes = load<std::uint64_t>(header + 16);
     const auto page_bytes = load<std::uint32_t>(header + 24);
     const auto last_page = load<std::uint64_t>(header + 120);
-    if (magic != kMagic) return damage("is no header of LMDB: it begins with", magic);
-    if (version != kVersion) return fail(Code::unsupported, "{}: LMDB format {}", data.path().native(), version);
+    if (magic != kPageMagic) return damage("is no header of LMDB: it begins with", magic);
+    if (version != kPageVersion) return fail(Code::unsupported, "{}: LMDB format {}", data.path().native(), version);
     if (page_bytes < kPageBytesMin || page_bytes > kPageBytesMax || (page_bytes & (page_bytes - 1)) != 0)
       return damage("names pages of", page_bytes);
     if (map_bytes > kMapBytesMax) return damage("names a map of", map_bytes);
