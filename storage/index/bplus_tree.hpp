@@ -19,7 +19,9 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "kvingest/limits.hpp"
 #include "kvingest/result.hpp"
@@ -39,6 +41,8 @@ class KeySource {
 
 class BplusTree {
  public:
+  __extension__ using Prefix = unsigned __int128;  ///< The first 16 bytes of a key as one big-endian number.
+
   static constexpr unsigned kValueBits = 56;
   static constexpr std::uint64_t kValueMask = (std::uint64_t{1} << kValueBits) - 1;
 
@@ -96,13 +100,34 @@ class BplusTree {
   /// Asserts the order of all keys and the shape of all nodes. For tests and verify.
   void check() const;
 
+  // ---- leaf by leaf, for whoever saves a tree and makes it again ----
+
+  static constexpr std::uint32_t kLeafEntries = 66;
+  static constexpr std::uint8_t kLongKey = 17;  ///< The size class of every key that is longer than its prefix.
+
+  /// Neighbours in one leaf. A word is a value with the key's size class in front, in its top 8 bits.
+  struct Entries {
+    std::span<const Prefix> prefixes;
+    std::span<const std::uint64_t> words;
+  };
+  static std::uint8_t class_of(std::uint64_t word) noexcept { return static_cast<std::uint8_t>(word >> kValueBits); }
+
+  /// The entries from `cursor` to the end of its leaf; then moves it to the next leaf.
+  [[nodiscard]] Entries take_leaf(Cursor& cursor) const noexcept;
+
+  /// Empties the tree and gives it `count` leaves, numbered from 0, that are to be filled. False: there is no room.
+  [[nodiscard]] bool begin_leaves(std::size_t count);
+  /// Fills one of them, at most kLeafEntries in rising order, or leaves it empty. On any thread, each leaf once. False
+  /// when the order is wrong.
+  [[nodiscard]] bool fill_leaf(std::size_t number, const Entries& entries) noexcept;
+  /// Makes a tree of the leaves. False when their order is wrong: the tree is then to be cleared.
+  [[nodiscard]] bool finish_leaves();
+  void clear() noexcept;
+
  private:
   using Id = NodeArena::Id;
-  __extension__ using Prefix = unsigned __int128;  // The first 16 bytes as one big-endian number.
 
-  static constexpr std::uint8_t kLongKey = 17;
   static constexpr std::uint32_t kHeightMax = 12;
-  static constexpr std::uint32_t kLeafEntries = 66;
   static constexpr std::uint32_t kInnerChildren = 72;
 
   struct Key {  // What a descent compares.
@@ -149,7 +174,11 @@ class BplusTree {
 
   [[nodiscard]] Leaf& leaf(Id id) const noexcept { return *reinterpret_cast<Leaf*>(arena_.at(id)); }
   [[nodiscard]] Inner& inner(Id id) const noexcept { return *reinterpret_cast<Inner*>(arena_.at(id)); }
-  static std::uint8_t class_of(std::uint64_t word) noexcept { return static_cast<std::uint8_t>(word >> kValueBits); }
+  struct Separated {  // A node, and the least key below it.
+    Id node;
+    Prefix prefix;
+    std::uint8_t size_class;
+  };
 
   void clear_root() noexcept;
   [[nodiscard]] std::string_view whole_key(const Leaf& node, std::uint32_t position) const {
@@ -172,6 +201,7 @@ class BplusTree {
   void merge_leaf(Path& path);
   void merge_inner(Path& path, std::uint32_t depth);
   void unlink(const Leaf& node) noexcept;
+  void append_inner(std::span<const Separated> children, std::vector<Separated>& level);
   void check_node(Id node, std::uint32_t height, std::size_t& entries, Id& expected_leaf) const;
 
   const KeySource* source_;
@@ -181,6 +211,7 @@ class BplusTree {
   Id first_leaf_ = NodeArena::kNone;
   Id last_leaf_ = NodeArena::kNone;
   std::size_t size_ = 0;
+  std::size_t leaves_begun_ = 0;  // By begin_leaves(), with the ids from 0 on.
 };
 
 }  // namespace kvingest

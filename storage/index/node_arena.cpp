@@ -84,6 +84,13 @@ void NodeArena::release(Id id) noexcept {
   used_.store(used_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
 }
 
+void NodeArena::restart(std::size_t count) noexcept {
+  KV_ASSERT(count <= slots_max_);
+  free_ = kNone;
+  used_.store(count, std::memory_order_relaxed);
+  high_water_.store(count, std::memory_order_relaxed);
+}
+
 // How many bytes from the beginning should be backed now.
 std::size_t NodeArena::prefault_goal() const noexcept {
   const std::size_t taken = high_water_.load(std::memory_order_relaxed) * slot_bytes_;

@@ -31,6 +31,8 @@ class NodeArena {
   /// A slot with undefined content; the caller has checked free_slots().
   [[nodiscard]] Id allocate() noexcept;
   void release(Id id) noexcept;
+  /// Takes all slots back, and hands out the first `count`.
+  void restart(std::size_t count) noexcept;
   [[nodiscard]] char* at(Id id) const noexcept { return base_ + std::size_t{id} * slot_bytes_; }
 
   /// Slots that can still be allocated.

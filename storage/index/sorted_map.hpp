@@ -62,6 +62,7 @@ class SortedMap {
     map_.erase(at);
     return place;
   }
+  void clear() { map_.clear(); }
   /// Calls `visit(place)` for every entry.
   template <class F>
   void for_each_place(F&& visit) const {

@@ -167,11 +167,11 @@ class VersionedIndex {
     });
   }
 
-  /// Calls `f(records)` under the latch; the container may be read, for example for its size.
+  /// Calls `f(records, meta)` under the latch; the containers may be read, for example for their size.
   template <class F>
   decltype(auto) inspect(F&& f) const {
     const std::shared_lock lock(latch_);
-    return f(std::as_const(records_.container));
+    return f(std::as_const(records_.container), std::as_const(meta_.container));
   }
 
   /// The containers, for whoever holds an Update, or before anybody reads.

@@ -100,7 +100,19 @@ void AddressSpace::unmap_locked(Place base, std::uint64_t bytes) noexcept {
   own(base, bytes, nullptr);
   const std::uint64_t taken = whole_granules(bytes, kGranuleBits);
   // Where the reservation cannot be put back, others may map there: such a range is not used again.
-  if (posix_->mmap(base_ + base, taken, PROT_NONE, kReserved | MAP_FIXED, -1, 0) != MAP_FAILED) give_back(base, taken);
+  if (posix_->mmap(base_ + base, taken, PROT_NONE, kReserved | MAP_FIXED, -1, 0) == MAP_FAILED) return;
+  holds_ > 0 ? static_cast<void>(held_.emplace(base, taken)) : give_back(base, taken);
+}
+
+AddressSpace::Hold::Hold(AddressSpace& space) : space_(space) {
+  const std::scoped_lock lock(space_.mutex_);
+  ++space_.holds_;
+}
+
+AddressSpace::Hold::~Hold() {
+  const std::scoped_lock lock(space_.mutex_);
+  if (--space_.holds_ > 0) return;
+  for (const auto& [base, bytes] : std::exchange(space_.held_, {})) space_.give_back(base, bytes);
 }
 
 void AddressSpace::own(Place base, std::uint64_t bytes, Segment* owner) noexcept {

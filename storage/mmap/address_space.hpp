@@ -26,6 +26,9 @@ using Place = std::uint64_t;
 class AddressSpace {
  public:
   static constexpr unsigned kPlaceBits = 44;
+  static constexpr unsigned kGranuleBits = 20;
+  static constexpr std::uint64_t kGranuleBytes = std::uint64_t{1}
+                                                 << kGranuleBits;  ///< Segments begin on its multiples.
 
   /// Reserves addresses, no memory; less than wished where the system refuses so much. Fails with: io_error.
   static Result<AddressSpace> reserve(const Posix& posix);
@@ -45,9 +48,19 @@ class AddressSpace {
     return owners_[place >> kGranuleBits].load(std::memory_order_acquire);
   }
 
- private:
-  static constexpr unsigned kGranuleBits = 20;  // Segments begin on multiples of 1 MiB: one table entry each.
+  /// While one lives, addresses that a segment leaves are not used again: a place then means one segment for ever.
+  class Hold {
+   public:
+    explicit Hold(AddressSpace& space);
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+    ~Hold();
 
+   private:
+    AddressSpace& space_;
+  };
+
+ private:
   AddressSpace(const Posix& posix, char* base, std::atomic<Segment*>* owners, std::uint64_t bytes);
   void unmap_locked(Place base, std::uint64_t bytes) noexcept;
   void own(Place base, std::uint64_t bytes, Segment* owner) noexcept;
@@ -55,10 +68,12 @@ class AddressSpace {
 
   const Posix* posix_;
   char* base_;
-  std::atomic<Segment*>* owners_;  // One per granule, in memory that is taken when touched.
+  std::atomic<Segment*>* owners_;  // One for each granule, in memory that is taken when touched.
   std::uint64_t bytes_;
   std::mutex mutex_;
   std::map<Place, std::uint64_t> free_;  // Guarded by mutex_. Begin and size of the free ranges, in whole granules.
+  std::map<Place, std::uint64_t> held_;  // Guarded by mutex_. Those that become free when there is no Hold any more.
+  std::size_t holds_ = 0;                // Guarded by mutex_.
 };
 
 }  // namespace kvingest::mmap_store

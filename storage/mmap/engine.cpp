@@ -14,11 +14,13 @@ constexpr std::uint64_t kSegmentBytesMin = std::uint64_t{64} << 10;
 constexpr std::uint64_t kSegmentBytesMax = std::uint64_t{4} << 30;
 constexpr std::uint64_t kIndexBytesMin = std::uint64_t{1} << 20;
 
-constexpr std::array<EngineOption, 4> kOptions{{
+constexpr std::array<EngineOption, 5> kOptions{{
     {"segment", "64M", "size of one log file, 64K to 4G"},
     {"index", "auto", "memory for the index of keys that are not {seq}; auto: half of this machine's memory"},
     {"compact", "128M",
      "bytes a second that compaction moves at most while the writer does not wait for it, 1M to 64G"},
+    {"checkpoint", "256M",
+     "bytes of log after which the index is written to disk, so that opening need not read them; 64K to 1T"},
     {"write", "file", "file: frames are written by pwritev; map: they are copied into the mapping, to compare"},
 }};
 
@@ -60,6 +62,8 @@ Result<mmap_store::Options> parse_options(const EngineOptions& options) {
   }
   auto compact = size_option(options, "compact", std::uint64_t{1} << 20, std::uint64_t{64} << 30);
   KV_TRY(compact);
+  auto checkpoint = size_option(options, "checkpoint", std::uint64_t{64} << 10, std::uint64_t{1} << 40);
+  KV_TRY(checkpoint);
   const std::string_view write = option(options, "write");
   if (write != "file" && write != "map") {
     return fail(Code::invalid_argument, "option write of store mmap: '{}' is neither file nor map", write);
@@ -67,6 +71,7 @@ Result<mmap_store::Options> parse_options(const EngineOptions& options) {
   return mmap_store::Options{.segment_bytes = *segment,
                              .index_bytes_max = index_bytes,
                              .compact_bytes_per_second = *compact,
+                             .checkpoint_bytes = *checkpoint,
                              .write_through_map = write == "map"};
 }
 

@@ -85,13 +85,17 @@ void encode_commit(const char* header, std::string_view payload, std::uint64_t s
   put_fixed(to + 8, payload_checksum(header, payload, seed));
 }
 
+std::uint64_t commit_checksum(const char* commit) noexcept {
+  return get_fixed<std::uint64_t>(commit + 8);
+}
+
 bool frame_is_sound(const char* frame, std::size_t payload_bytes, std::uint64_t seed) noexcept {
   const char* const payload = frame + kFrameHeaderBytes;
   const char* const padding = payload + payload_bytes;
   const char* const commit = padding + padding_bytes(payload_bytes);
   return has_magic(commit, kCommitMagic) && get_fixed<std::uint32_t>(commit + 4) == frame_bytes(payload_bytes) &&
          std::all_of(padding, commit, [](char c) { return c == 0; }) &&
-         get_fixed<std::uint64_t>(commit + 8) == payload_checksum(frame, {payload, payload_bytes}, seed);
+         commit_checksum(commit) == payload_checksum(frame, {payload, payload_bytes}, seed);
 }
 
 std::string segment_name(std::uint64_t number) {

@@ -84,6 +84,8 @@ void encode(const FrameHeader& header, std::uint64_t seed, char* to) noexcept;
 
 /// Writes kCommitBytes for the frame whose encoded header is at `header`.
 void encode_commit(const char* header, std::string_view payload, std::uint64_t seed, char* to) noexcept;
+/// The checksum in it.
+[[nodiscard]] std::uint64_t commit_checksum(const char* commit) noexcept;
 /// Whether everything behind the header of the frame at `frame` is as it was written. The whole frame must be there.
 [[nodiscard]] bool frame_is_sound(const char* frame, std::size_t payload_bytes, std::uint64_t seed) noexcept;
 

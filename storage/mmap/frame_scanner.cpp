@@ -55,6 +55,10 @@ Result<FrameScanner::Step> FrameScanner::next() {
   return Step::frame;
 }
 
+std::uint64_t FrameScanner::commit() const noexcept {
+  return commit_checksum(payload_.data() + payload_.size() + padding_bytes(payload_.size()));
+}
+
 Result<std::uint64_t> FrameScanner::data_end() {
   std::uint64_t data_end = offset_;
   for (std::uint64_t at = offset_; at < end_;) {

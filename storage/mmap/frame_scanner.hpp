@@ -27,11 +27,15 @@ class FrameScanner {
   /// Scans `file`, whose header has been read, up to its end or to `end`, where the log is known to end.
   FrameScanner(const Posix& posix, const File& file, std::uint64_t seed, std::uint64_t end);
 
+  /// Begins at this frame instead of the first one.
+  void begin_at(std::uint64_t offset) noexcept { offset_ = offset; }
   /// Moves to the next frame. After `end` and `bad` there is no next one.
   Result<Step> next();
 
   [[nodiscard]] const FrameHeader& header() const noexcept { return header_; }
   [[nodiscard]] std::string_view payload() const noexcept { return payload_; }
+  /// The checksum that its commit record has.
+  [[nodiscard]] std::uint64_t commit() const noexcept;
   /// Where the frame begins or, after `end` and `bad`, would begin.
   [[nodiscard]] std::uint64_t offset() const noexcept { return offset_; }
 

@@ -18,7 +18,8 @@ Log::Log(const SegmentHome& home, SegmentSupply& supply, Background& syncer, Log
       last_frame_(content.last_frame),
       last_batch_(content.last_batch),
       synced_to_(content.synced_to),
-      ends_in_mark_(content.ends_in_mark) {
+      ends_in_mark_(content.ends_in_mark),
+      bytes_behind_checkpoint_(content.replayed_bytes) {
   if (segments_.empty()) return;
   active_ = segments_.back().get();
   next_number_ = active_->number() + 1;
@@ -56,7 +57,8 @@ Result<Place> Log::append(FrameKind kind, std::string_view payload) {
     }
     return tl::unexpected<Error>(std::move(written).error());
   }
-  active_->set_last_frame(header.number);
+  active_->set_last_frame(header.number, header.batch, commit_checksum(tail + padding));
+  bytes_behind_checkpoint_.fetch_add(bytes, std::memory_order_relaxed);
   active_->set_end(offset + bytes);
   last_frame_.store(header.number, std::memory_order_release);
   last_batch_.store(header.batch, std::memory_order_relaxed);

@@ -35,8 +35,9 @@ struct LogContent {
   std::vector<std::unique_ptr<Segment>> segments;  ///< In the order of their numbers; the last one takes frames.
   std::uint64_t last_frame = 0;
   std::uint64_t last_batch = 0;
-  std::uint64_t synced_to = 0;  ///< Frames up to this number are known to be on disk.
-  bool ends_in_mark = false;    ///< The last frame is a mark: a clean close.
+  std::uint64_t synced_to = 0;       ///< Frames up to this number are known to be on disk.
+  bool ends_in_mark = false;         ///< The last frame is a mark: a clean close.
+  std::uint64_t replayed_bytes = 0;  ///< Of the frames that no checkpoint has.
 };
 
 class Log {
@@ -60,6 +61,13 @@ class Log {
   [[nodiscard]] std::uint64_t last_batch() const noexcept { return last_batch_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t synced_to() const noexcept { return synced_to_.load(std::memory_order_acquire); }
 
+  /// What a next opening would have to read, if there were no checkpoint but the one this opening found. Any thread.
+  [[nodiscard]] std::uint64_t bytes_behind_checkpoint() const noexcept {
+    return bytes_behind_checkpoint_.load(std::memory_order_relaxed);
+  }
+  /// For the thread that appends.
+  [[nodiscard]] bool ends_in_mark() const noexcept { return ends_in_mark_; }
+
   /// Why the log takes nothing any more, if so.
   [[nodiscard]] std::optional<Error> failure() const;
 
@@ -73,6 +81,12 @@ class Log {
   };
   [[nodiscard]] std::vector<Extent> extents() const;
 
+  /// Calls `visit(segment)` for each, oldest first, while nobody adds or takes away one.
+  template <class F>
+  void for_each_segment(F&& visit) const {
+    const std::scoped_lock lock(segments_mutex_);
+    for (const auto& segment : segments_) visit(*segment);
+  }
   /// Full segments, oldest first. They stay until they are detached.
   [[nodiscard]] std::vector<Segment*> full_segments() const;
   /// The list of segments as it will be without `dropped`; null: as it is. Only segments that have a frame on disk.
@@ -124,6 +138,7 @@ class Log {
   std::atomic<std::uint64_t> last_batch_;
   std::atomic<std::uint64_t> synced_to_;
   bool ends_in_mark_;  // The writer's.
+  std::atomic<std::uint64_t> bytes_behind_checkpoint_;
 
   std::atomic<bool> failed_{false};
   mutable std::mutex failure_mutex_;

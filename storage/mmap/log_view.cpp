@@ -9,8 +9,12 @@
 namespace kvingest::mmap_store {
 
 std::optional<RecordView> LogView::record(RecordPlace place) const noexcept {
-  const Segment* const segment = space_.owner(place.place());
+  Segment* const segment = space_.owner(place.place());
   if (segment == nullptr) return std::nullopt;
+  if (!segment->is_sound()) [[unlikely]] {
+    damaged_.store(segment, std::memory_order_release);
+    return std::nullopt;
+  }
   const char* const end = space_.at(segment->base() + segment->end());
   const char* at = space_.at(place.place());
   const auto left = [&] { return static_cast<std::uint64_t>(end - at); };
@@ -33,6 +37,13 @@ std::optional<RecordView> LogView::record(RecordPlace place) const noexcept {
 std::string_view LogView::key_at(std::uint64_t word) const {
   const auto found = record(RecordPlace::from_word(word));
   return found ? found->key : std::string_view();
+}
+
+Error LogView::describe_damage() const {
+  const Segment& segment = *damaged_.load(std::memory_order_acquire);
+  return {Code::corrupt, 0,
+          fmt::format("{}: damaged at offset {}: the frame there is not sound", segment.path().native(),
+                      segment.damaged_at())};
 }
 
 std::string LogView::describe(Place place) const {

@@ -2,13 +2,17 @@
 //
 // Threads:  any, while whatever keeps the segment mapped is held (the index's latch, a registered reader, or a pin).
 // Lifetime: views point into the mapping.
-// Errors:   nothing is read outside the segment, whatever its bytes say; what makes no sense there is nullopt.
+// Errors:   nothing is read outside the segment, whatever its bytes say; what makes no sense there is nullopt, and so
+// is
+//           every record of a segment that is found damaged when it is first read.
 #pragma once
 
+#include <atomic>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "kvingest/result.hpp"
 #include "storage/index/bplus_tree.hpp"
 #include "storage/mmap/address_space.hpp"
 #include "storage/mmap/record_place.hpp"
@@ -31,11 +35,20 @@ class LogView final : public KeySource {
   [[nodiscard]] const char* at(Place place) const noexcept { return space_.at(place); }
   /// Asks for the record's bytes ahead of their use.
   void prefetch(RecordPlace place) const noexcept { __builtin_prefetch(space_.at(place.place())); }
+  /// The damage that was found in frames which opening had not read, if any: `corrupt`, with file and offset. Where
+  /// keys were compared with such a record, the index may have been searched, and changed, in the wrong place.
+  [[nodiscard]] std::optional<Error> damage() const {
+    return damaged_.load(std::memory_order_acquire) == nullptr ? std::nullopt : std::optional(describe_damage());
+  }
+
   /// "000017.log at offset 4096", for messages.
   [[nodiscard]] std::string describe(Place place) const;
 
  private:
+  [[nodiscard]] Error describe_damage() const;
+
   const AddressSpace& space_;
+  mutable std::atomic<const Segment*> damaged_{nullptr};  // It is never dropped: its compaction fails.
 };
 
 }  // namespace kvingest::mmap_store

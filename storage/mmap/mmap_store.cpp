@@ -20,11 +20,14 @@ std::uint64_t random_id() {
 // Removes the files that a crash left half made, or `all` where the store itself was left half made.
 void remove_unfinished(const Posix& posix, const std::filesystem::path& dir, bool all) {
   const std::filesystem::path list = segment_list_path(dir).filename();
+  const std::filesystem::path index = checkpoint_path(dir).filename();
   std::error_code error;
   for (std::filesystem::directory_iterator at(dir, error), end; !error && at != end; at.increment(error)) {
     const std::filesystem::path name = at->path().filename();
-    const bool unfinished = name.extension() == ".tmp" && (segment_number(name.stem()) || name.stem() == list);
-    if (unfinished || (all && (segment_number(name) || name == list))) posix.unlink(at->path().c_str());
+    const bool unfinished =
+        name.extension() == ".tmp" && (segment_number(name.stem()) || name.stem() == list || name.stem() == index);
+    if (unfinished || (all && (segment_number(name) || name == list || name == index)))
+      posix.unlink(at->path().c_str());
   }
 }
 
@@ -65,7 +68,7 @@ Result<std::unique_ptr<Store>> MmapStore::open(const EngineContext& context, con
   KV_TRY(store->recover(*files, context));
   if (!context.read_only) {
     for (const auto& path : files->left_over) context.posix->unlink(path.c_str());  // What stays is ignored again.
-    store->start_compactor();
+    store->start_helpers();
   }
   return store;
 }
@@ -94,10 +97,12 @@ class MmapStore::ReplayTarget {
 
   void put(Space space, std::string_view key, RecordPlace place) {
     accounts_.record(place);
+    if (space == Space::records) accounts_.dead(records_.strike_out(key));
     accounts_.dead(space == Space::meta ? meta_.put(key, place) : records_.put(key, place));
   }
   void erase(Space space, std::string_view key, Place at, std::size_t bytes) {
     accounts_.erasure(at, bytes);
+    if (space == Space::records) accounts_.dead(records_.strike_out(key));
     accounts_.dead(space == Space::meta ? meta_.erase(key) : records_.erase(key));
   }
   void run(std::uint64_t first, std::uint32_t count, std::string_view values, Place payload) {
@@ -110,10 +115,11 @@ class MmapStore::ReplayTarget {
       for (std::uint32_t i = 0; i < count; ++i) {
         char key[kSeqKeyBytes];
         codec::put_ordered(key, first + i);
+        accounts_.dead(records_.strike_out(std::string_view(key, sizeof key)));
         accounts_.dead(records_.erase(std::string_view(key, sizeof key)));
       }
     }
-    records_.insert_run(first, count, payload);
+    records_.insert_run(first, count, payload, values.size());
   }
   Result<void> result() const {
     if (damage_) return tl::unexpected<Error>(*damage_);
@@ -138,8 +144,16 @@ Result<void> MmapStore::recover(const LogFiles& files, const EngineContext& cont
     KV_TRY(apply_payload(payload, at, target));
     return target.result();
   };
-  auto recovered = mmap_store::recover(home_, files, options_.segment_bytes, read_only_, replay);
+  auto pool = ThreadPool::start(
+      {.workers = files.segments.size() > 1 ? ThreadPool::kOtherCpus : 0, .pinned = false, .name = "kv-mmap-open"});
+  KV_TRY(pool);
+  const std::optional<Checkpoint> checkpoint = find_checkpoint(files, context);
+  const auto load = [&](std::span<const std::unique_ptr<Segment>> segments) {
+    return checkpoint ? load_checkpoint(*checkpoint, **pool, segments, context) : nullptr;
+  };
+  auto recovered = mmap_store::recover(home_, files, options_.segment_bytes, read_only_, load, replay);
   KV_TRY(recovered);
+  KV_TRY(check_search());
   torn_tail_ = recovered->torn_tail;
   if (!torn_tail_.empty()) context.notice(torn_tail_);
   index_.set_published(recovered->content.last_batch);
@@ -148,7 +162,33 @@ Result<void> MmapStore::recover(const LogFiles& files, const EngineContext& cont
   return {};
 }
 
-void MmapStore::start_compactor() {
+// A checkpoint that cannot be used is none: the log has all that it has.
+std::optional<Checkpoint> MmapStore::find_checkpoint(const LogFiles& files, const EngineContext& context) {
+  auto found = Checkpoint::open(*context.posix, context.dir);
+  if (found && !*found) return std::nullopt;
+  Result<void> usable;
+  if (found) usable = (*found)->check_belongs_to(files);
+  if (found && usable) return std::move(*found);
+  context.notice(fmt::format("the checkpoint of the index is not used, the whole log is read: {}",
+                             found ? usable.error().text : found.error().text));
+  return std::nullopt;
+}
+
+const CheckpointTable* MmapStore::load_checkpoint(const Checkpoint& checkpoint, ThreadPool& pool,
+                                                  std::span<const std::unique_ptr<Segment>> segments,
+                                                  const EngineContext& context) {
+  const auto loaded = checkpoint.load(pool, segments, index_.records(), index_.meta());
+  if (loaded) return &checkpoint.table();
+  context.notice(
+      fmt::format("the checkpoint of the index is not used, the whole log is read: {}", loaded.error().text));
+  index_.records().clear();
+  index_.meta().clear();
+  for (const auto& segment : segments) segment->usage().all_dead(0, 0, 0);
+  return nullptr;
+}
+
+void MmapStore::start_helpers() {
+  checkpointer_.emplace(CheckpointWriter(home_, *log_, index_, turns_), *log_, options_.checkpoint_bytes);
   compactor_.emplace(Compactor::Store{home_, *log_, supply_, index_, view_, accounts_, turns_}, options_.segment_bytes,
                      options_.compact_bytes_per_second);
   next_number_ = log_->next_number();
@@ -157,9 +197,11 @@ void MmapStore::start_compactor() {
 
 Result<void> MmapStore::close() {
   if (std::exchange(closed_, true)) return {};
+  if (checkpointer_) checkpointer_->stop();
   if (compactor_) compactor_->stop();
   Result<void> done;
   if (!read_only_ && log_) done = log_->close();
+  if (checkpointer_ && done) checkpointer_->write_at_close();
   if (!read_only_) supply_.discard();
   ahead_.stop();
   syncer_.stop();
@@ -193,7 +235,7 @@ class MmapStore::BatchTarget {
         update_.note(Space::records, key, touches ? records_.erase(key) : std::nullopt);
       }
     }
-    records_.insert_run(first, count, payload);
+    records_.insert_run(first, count, payload, values.size());
   }
 
  private:
@@ -231,10 +273,15 @@ Result<void> MmapStore::write(const WriteBatch& batch, Durability durability) {
     auto plan = plan_of(payload);
     KV_TRY(plan);
     if (plan->tree_puts > 0 && !index_.records().tree().room_for(plan->tree_puts)) return index_full();
+    KV_TRY(check_search());
     auto at = log_->append(FrameKind::batch, payload);
     KV_TRY(at);
     apply(payload, *at, plan->operations);
+    if (const auto damage = view_.damage()) {
+      return fail(Code::failed, "the batch is in the log, but the index went wrong over damage: {}", damage->text);
+    }
   }
+  checkpointer_->look();
   batch_bytes_.fetch_add(payload.size(), std::memory_order_relaxed);
   if (durability == Durability::disk) return log_->sync();
   return {};
@@ -307,7 +354,14 @@ Result<void> MmapStore::compact() {
 // ---- reading --------------------------------------------------------------------------------------------------------
 
 tl::unexpected<Error> MmapStore::damaged(RecordPlace place) const {
+  KV_TRY(check_search());
   return fail(Code::corrupt, "{}: no sound record there, though the index names it", view_.describe(place.place()));
+}
+
+// Whether what was looked up and not found is not there: keys are told apart by those in the log.
+Result<void> MmapStore::check_search() const {
+  if (auto damage = view_.damage()) return tl::unexpected<Error>(std::move(*damage));
+  return {};
 }
 
 Result<bool> MmapStore::get(Space space, std::string_view key, ValueVisitor visit) const {
@@ -321,6 +375,7 @@ Result<bool> MmapStore::get(Space space, std::string_view key, ValueVisitor visi
     }
   });
   if (bad) return damaged(*bad);
+  if (!found) KV_TRY(check_search());
   return found;
 }
 
@@ -338,6 +393,7 @@ Result<std::size_t> MmapStore::multi_get(std::span<const std::string_view> keys,
     return true;
   });
   if (bad) return damaged(*bad);
+  if (found < keys.size()) KV_TRY(check_search());
   return found;
 }
 
@@ -352,12 +408,14 @@ Result<std::size_t> MmapStore::scan(Space space, const Range& range, EntryVisito
     return visit(key, record->value);
   });
   if (bad) return damaged(*bad);
+  KV_TRY(check_search());
   return visited;
 }
 
 std::size_t MmapStore::index_bytes() const {
-  return index_.inspect(
-      [](const RecordIndex& records) { return records.tree().used_bytes() + records.runs().used_bytes(); });
+  return index_.inspect([](const RecordIndex& records, const MetaIndex& /*meta*/) {
+    return records.tree().used_bytes() + records.runs().used_bytes();
+  });
 }
 
 void MmapStore::stats(StatVisitor visit) const {
@@ -379,6 +437,12 @@ void MmapStore::stats(StatVisitor visit) const {
   visit("index_bytes", index_bytes());
   visit("index_bytes_max", options_.index_bytes_max);
   visit("older_versions", index_.older_versions());
+  visit("bytes_behind_checkpoint", checkpointer_ ? checkpointer_->behind_bytes() : log_->bytes_behind_checkpoint());
+  if (checkpointer_) {
+    visit("checkpoints", checkpointer_->written());
+    visit("checkpoint_failures", checkpointer_->failures());
+    visit("checkpoint_bytes", checkpointer_->file_bytes());
+  }
   visit("last_frame", log_->last_frame());
   visit("synced_frame", log_->synced_to());
 }

@@ -5,7 +5,6 @@
 #include "base/check.hpp"
 #include "kvingest/codec/fixed.hpp"
 #include "storage/mmap/apply.hpp"
-#include "storage/mmap/bus_guard.hpp"
 #include "storage/mmap/format.hpp"
 
 namespace kvingest::mmap_store {
@@ -28,7 +27,7 @@ class MoveTarget {
   void run(std::uint64_t first, std::uint32_t count, std::string_view values, Place payload) {
     accounts_.run(payload, count, values.size());
     accounts_.dead_run(from_, count, values.size());
-    records_.insert_run(first, count, payload);
+    records_.insert_run(first, count, payload, values.size());
   }
 
  private:
@@ -45,21 +44,8 @@ Result<void> Mover::begin(Segment& full, bool oldest) {
   keep_erasures_ = !oldest;
   reader_.reset();
   run_left_ = 0;
-  const char* const base = view_.at(full.base());
-  const std::uint64_t end = full.end();
-  const std::uint64_t seed = full.seed();
-  bool sound = true;
-  offset_ = kSegmentHeaderBytes;
-  const bool whole = guarded_from_bus_errors([&] {
-    while (sound && offset_ < end) {
-      const auto header = decode_frame_header(base + offset_, seed);
-      sound = header && frame_bytes(header->payload_bytes) <= end - offset_ &&
-              frame_is_sound(base + offset_, header->payload_bytes, seed);
-      if (sound) offset_ += frame_bytes(header->payload_bytes);
-    }
-  });
-  if (!whole || !sound) {
-    return fail(Code::corrupt, "{}: damaged at offset {}: the frame there is not sound", full.path().native(), offset_);
+  if (const std::uint64_t until = full.sound_until(); until != full.end()) {
+    return fail(Code::corrupt, "{}: damaged at offset {}: the frame there is not sound", full.path().native(), until);
   }
   offset_ = kSegmentHeaderBytes;
   return {};
@@ -69,7 +55,11 @@ Result<Mover::Step> Mover::step() {
   moved_.clear();
   open_run_ = kNoRun;
   const std::scoped_lock turn(turns_);
-  Step step{.more = gather(), .moved_bytes = moved_.size()};
+  Step step;
+  step.more = gather();
+  step.moved_bytes = moved_.size();
+  // What the index says of a key is right only where the keys that it was compared with are.
+  if (const auto damage = view_.damage()) return tl::unexpected<Error>(*damage);
   if (moved_.empty()) return step;
   const auto at = log_.append(FrameKind::moved, moved_);
   KV_TRY(at);

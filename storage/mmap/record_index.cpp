@@ -52,6 +52,11 @@ std::optional<RecordPlace> RecordIndex::put(std::string_view key, RecordPlace pl
   return word ? std::optional(RecordPlace::from_word(*word)) : before;
 }
 
+std::optional<RecordPlace> RecordIndex::strike_out(std::string_view key) {
+  const auto number = number_of(key);
+  return number && !runs_.empty() ? runs_.strike_out(*number) : std::nullopt;
+}
+
 std::optional<RecordPlace> RecordIndex::erase(std::string_view key) {
   if (const auto number = number_of(key); number && !runs_.empty()) {
     if (const auto before = runs_.strike_out(*number)) return before;

@@ -56,21 +56,29 @@ class RecordIndex {
   [[nodiscard]] std::optional<RecordPlace> find(std::string_view key) const;
   std::optional<RecordPlace> put(std::string_view key, RecordPlace place);
   std::optional<RecordPlace> erase(std::string_view key);
+  /// Takes a number out of its run alone. A checkpoint may have a number in a run and on its own: see
+  /// checkpoint_writer.hpp.
+  std::optional<RecordPlace> strike_out(std::string_view key);
   [[nodiscard]] Cursor seek(std::string_view key) const;
   [[nodiscard]] Cursor first() const;
   [[nodiscard]] Cursor last() const;
 
   /// Whether any of these numbers may have an entry, in a run or of its own. The numbers are RunTable::countable().
   [[nodiscard]] bool touches(std::uint64_t first, std::uint32_t count) const;
-  /// Adds a run whose records begin at `payload`, in the place of what other runs say of its numbers. No number has an
-  /// entry in the tree.
-  void insert_run(std::uint64_t first, std::uint32_t count, mmap_store::Place payload) {
-    runs_.insert(first, count, payload);
+  /// Adds a run whose records take `bytes` from `payload` on, in the place of what other runs say of its numbers. No
+  /// number has an entry in the tree.
+  void insert_run(std::uint64_t first, std::uint32_t count, mmap_store::Place payload, std::size_t bytes) {
+    runs_.insert(first, count, payload, static_cast<std::uint32_t>(bytes));
   }
 
+  void clear() noexcept {
+    tree_.clear();
+    runs_.clear();
+  }
   [[nodiscard]] const BplusTree& tree() const noexcept { return tree_; }
   [[nodiscard]] BplusTree& tree() noexcept { return tree_; }
   [[nodiscard]] const RunTable& runs() const noexcept { return runs_; }
+  [[nodiscard]] RunTable& runs() noexcept { return runs_; }
 
  private:
   BplusTree tree_;

@@ -14,14 +14,22 @@ namespace {
 class Recovery {
  public:
   Recovery(const SegmentHome& home, const LogFiles& files, std::uint64_t segment_bytes, bool read_only,
-           const FrameReplay& replay)
-      : home_(home), files_(files.segments), segment_bytes_(segment_bytes), read_only_(read_only), replay_(replay) {
+           const LoadCheckpoint& load, const FrameReplay& replay)
+      : home_(home),
+        files_(files.segments),
+        segment_bytes_(segment_bytes),
+        read_only_(read_only),
+        load_(load),
+        replay_(replay) {
     result_.content.synced_to = files.synced_to;
   }
 
   Result<Recovered> run();
 
  private:
+  Result<void> open_segments();
+  void begin_with(const CheckpointTable& checkpoint);
+  [[nodiscard]] const CheckpointSegment* known(const Segment& segment) const;
   Result<void> read_segment(std::size_t index);
   Result<void> begin_segment(std::size_t index, Segment& segment);
   Result<void> take_frame(const FrameScanner& scanner, Segment& segment);
@@ -36,12 +44,18 @@ class Recovery {
   const std::vector<SegmentFile>& files_;
   const std::uint64_t segment_bytes_;
   const bool read_only_;
+  const LoadCheckpoint& load_;
   const FrameReplay& replay_;
+  const CheckpointTable* checkpoint_ = nullptr;
+  std::vector<std::unique_ptr<Segment>> opened_;  // As files_; read_segment() moves them into the result.
   Recovered result_;
   TornTail torn_;
 };
 
 Result<Recovered> Recovery::run() {
+  KV_TRY(open_segments());
+  checkpoint_ = load_(opened_);
+  if (checkpoint_ != nullptr) begin_with(*checkpoint_);
   for (std::size_t i = 0; i < files_.size() && !torn_.found(); ++i) KV_TRY(read_segment(i));
   if (torn_.found()) {
     result_.torn_tail = torn_.describe();
@@ -51,16 +65,59 @@ Result<Recovered> Recovery::run() {
   return std::move(result_);
 }
 
+// Mapped in the order of the log, so that an earlier record has a lower place.
+Result<void> Recovery::open_segments() {
+  for (const SegmentFile& found : files_) {
+    auto file = File::open(home_.posix, found.path, read_only_ ? O_RDONLY : O_RDWR);
+    KV_TRY(file);
+    auto opened = Segment::open(home_, std::move(*file), found.header, read_only_ ? 0 : segment_bytes_);
+    KV_TRY(opened);
+    if (&found != &files_.back()) (*opened)->file().reset();  // Hundreds of them would be too many descriptors.
+    opened_.push_back(std::move(*opened));
+  }
+  return {};
+}
+
+// The index may name records behind the checkpoint's own frame, whose keys are looked up before their frames are read:
+// they are known to be there.
+void Recovery::begin_with(const CheckpointTable& checkpoint) {
+  result_.content.synced_to = std::max(result_.content.synced_to, checkpoint.synced_to);
+  result_.content.ends_in_mark = checkpoint.ends_in_mark;
+  for (const auto& segment : opened_) {
+    const CheckpointSegment* const found = known(*segment);
+    if (found == nullptr) continue;
+    segment->set_end(found->place_end);
+    if (found->last_frame != 0) segment->set_unchecked();
+  }
+}
+
+const CheckpointSegment* Recovery::known(const Segment& segment) const {
+  if (checkpoint_ == nullptr) return nullptr;
+  const auto& all = checkpoint_->segments;
+  const auto at = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.number == segment.number(); });
+  return at == all.end() ? nullptr : &*at;
+}
+
 Result<void> Recovery::read_segment(std::size_t index) {
-  const SegmentFile& found = files_[index];
-  auto file = File::open(home_.posix, found.path, read_only_ ? O_RDONLY : O_RDWR);
-  KV_TRY(file);
-  auto opened = Segment::open(home_, std::move(*file), found.header, read_only_ ? 0 : segment_bytes_);
-  KV_TRY(opened);
-  Segment& segment = **opened;
-  result_.content.segments.push_back(std::move(*opened));
+  LogContent& content = result_.content;
+  content.segments.push_back(std::move(opened_[index]));
+  Segment& segment = *content.segments.back();
   KV_TRY(begin_segment(index, segment));
+  std::uint64_t offset = kSegmentHeaderBytes;
+  if (const CheckpointSegment* const found = known(segment); found != nullptr && found->last_frame != 0) {
+    offset = found->end;
+    content.last_frame = found->last_frame;
+    content.last_batch = found->last_batch;
+    segment.set_last_frame(found->last_frame, found->last_batch, found->commit);
+    if (found->last_frame < checkpoint_->frame) return {};  // The log went on in a later one.
+  }
+  if (!segment.file().is_open()) {
+    auto file = File::open(home_.posix, segment.path(), read_only_ ? O_RDONLY : O_RDWR);
+    KV_TRY(file);
+    segment.file() = std::move(*file);
+  }
   FrameScanner scanner(home_.posix, segment.file(), segment.seed(), segment.capacity_bytes());
+  scanner.begin_at(offset);
   while (true) {
     auto step = scanner.next();
     KV_TRY(step);
@@ -97,7 +154,8 @@ Result<void> Recovery::take_frame(const FrameScanner& scanner, Segment& segment)
     return fail(Code::corrupt, "{}: the frame at offset {} says batch {}, behind batch {}", segment.path().native(),
                 scanner.offset(), header.batch, content.last_batch);
   }
-  segment.set_end(scanner.offset() + frame_bytes(header.payload_bytes));  // The replay looks up keys there.
+  const std::uint64_t bytes = frame_bytes(header.payload_bytes);
+  segment.set_end(std::max(segment.end(), scanner.offset() + bytes));  // The replay looks up keys there.
   const Place payload_place = segment.base() + scanner.offset() + kFrameHeaderBytes;
   if (auto done = replay_(header, scanner.payload(), payload_place); !done) {
     return fail(std::move(done).error(), "{}: frame at offset {}", segment.path().native(), scanner.offset());
@@ -106,7 +164,8 @@ Result<void> Recovery::take_frame(const FrameScanner& scanner, Segment& segment)
   content.last_batch = header.batch;
   content.synced_to = std::max(content.synced_to, header.synced_to);
   content.ends_in_mark = header.kind == FrameKind::mark;
-  segment.set_last_frame(header.number);
+  content.replayed_bytes += bytes;
+  segment.set_last_frame(header.number, header.batch, scanner.commit());
   return {};
 }
 
@@ -267,8 +326,8 @@ Result<LogFiles> list_segments(const Posix& posix, const std::filesystem::path& 
 }
 
 Result<Recovered> recover(const SegmentHome& home, const LogFiles& files, std::uint64_t segment_bytes, bool read_only,
-                          const FrameReplay& replay) {
-  return Recovery(home, files, segment_bytes, read_only, replay).run();
+                          const LoadCheckpoint& load, const FrameReplay& replay) {
+  return Recovery(home, files, segment_bytes, read_only, load, replay).run();
 }
 
 }  // namespace kvingest::mmap_store

@@ -5,7 +5,8 @@
 // power loss, a torn tail. It is cut and set aside, so that nothing of it comes back later. If the log does say so (any
 // synced_to at or above that number, also that of the list of segments), it is damage: refused, and nothing is changed.
 //
-// Where compaction has dropped segments, the list of segments says with which frame the next one begins.
+// Where compaction has dropped segments, the list of segments says with which frame the next one begins. Where there is
+// a checkpoint of the index (checkpoint_reader.hpp), only the frames behind it are read.
 //
 // Threads: one.
 #pragma once
@@ -14,12 +15,14 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/posix.hpp"
 #include "kvingest/result.hpp"
+#include "storage/mmap/checkpoint_format.hpp"
 #include "storage/mmap/log.hpp"
 #include "storage/mmap/segment.hpp"
 #include "storage/mmap/segment_list.hpp"
@@ -44,6 +47,10 @@ Result<LogFiles> list_segments(const Posix& posix, const std::filesystem::path& 
 /// Takes what recovery finds; `payload_place` is where the payload lies in the address space.
 using FrameReplay = std::function<Result<void>(const FrameHeader&, std::string_view payload, Place payload_place)>;
 
+/// Called when all segments are mapped and no frame has been replayed: says with which checkpoint the index has been
+/// filled, if with one. It outlives the recovery.
+using LoadCheckpoint = std::function<const CheckpointTable*(std::span<const std::unique_ptr<Segment>> segments)>;
+
 struct Recovered {
   LogContent content;
   std::unique_ptr<Segment> prepared;  ///< An empty segment behind the last one that holds frames.
@@ -53,6 +60,6 @@ struct Recovered {
 /// Replays `files`; with `read_only` nothing is changed on disk.
 /// Fails with: corrupt (file and offset), io_error, no_space, and what `replay` fails with.
 Result<Recovered> recover(const SegmentHome& home, const LogFiles& files, std::uint64_t segment_bytes, bool read_only,
-                          const FrameReplay& replay);
+                          const LoadCheckpoint& load, const FrameReplay& replay);
 
 }  // namespace kvingest::mmap_store

@@ -68,10 +68,10 @@ bool RunTable::touches(std::uint64_t first, std::uint32_t count) const {
   return at.valid && number(at) - first < count;
 }
 
-void RunTable::insert(std::uint64_t first, std::uint32_t count, Place payload) {
+void RunTable::insert(std::uint64_t first, std::uint32_t count, Place payload, std::uint32_t bytes) {
   KV_ASSERT(countable(first, count));
   if (!runs_.empty() && run_for(first + count - 1) != runs_.end()) cut(first, count);
-  runs_.emplace_hint(runs_.end(), first, Run(payload, count));
+  runs_.emplace_hint(runs_.end(), first, Run(payload, count, bytes));
   live_ += count;
 }
 
@@ -97,9 +97,10 @@ void RunTable::keep_part(std::uint64_t first, const Run& run, std::uint32_t from
   while (from < end && run.is_struck(from)) ++from;
   while (from < end && run.is_struck(end - 1)) --end;
   if (from == end) return;
-  Run part(run.payload + offset_of(run, from), end - from);
+  const std::uint32_t begin = offset_of(run, from);
+  Run part(run.payload + begin, end - from, (end == run.count ? run.bytes : offset_of(run, end)) - begin);
   for (std::uint32_t record = from; run.struck && record < end; ++record) {
-    if (run.is_struck(record)) strike(part, record - from);
+    if (run.is_struck(record)) strike(part, record - from, place(run, offset_of(run, record)).about_bytes());
   }
   live_ += part.count - part.struck_count;
   runs_.emplace(first + from, std::move(part));
@@ -140,6 +141,42 @@ RunTable::Stretch RunTable::stretch(std::uint64_t from, std::uint64_t last, Plac
   return {};
 }
 
+std::vector<RunTable::Saved> RunTable::save(std::uint64_t from, std::size_t runs_max) const {
+  std::vector<Saved> saved;
+  for (auto at = runs_.lower_bound(from); at != runs_.end() && saved.size() < runs_max; ++at) {
+    const Run& run = at->second;
+    saved.push_back({at->first, run.count, run.payload, run.bytes, run.struck_bytes});
+    if (run.struck) saved.back().struck.assign(run.struck.get(), run.struck.get() + bit_words(run.count));
+  }
+  return saved;
+}
+
+bool RunTable::restore(const Saved& saved) {
+  if (!countable(saved.first, saved.count) ||
+      (!saved.struck.empty() && saved.struck.size() != bit_words(saved.count))) {
+    return false;
+  }
+  if (!runs_.empty()) {
+    const auto last = std::prev(runs_.end());
+    if (saved.first <= last->first || saved.first - last->first < last->second.count) return false;
+  }
+  Run run(saved.payload, saved.count, saved.bytes);
+  for (std::uint32_t record = 0; !saved.struck.empty() && record < saved.count; ++record) {
+    if ((saved.struck[record / 64] >> record % 64 & 1) != 0) strike(run, record, 0);
+  }
+  if (run.struck_count == run.count) return false;
+  run.struck_bytes = saved.struck_bytes;
+  live_ += run.count - run.struck_count;
+  runs_.emplace_hint(runs_.end(), saved.first, std::move(run));
+  return true;
+}
+
+void RunTable::clear() noexcept {
+  runs_.clear();
+  live_ = 0;
+  detail_bytes_ = 0;
+}
+
 // ---- single records -------------------------------------------------------------------------------------------------
 
 std::optional<RecordPlace> RunTable::find(std::uint64_t number) const {
@@ -150,13 +187,14 @@ std::optional<RecordPlace> RunTable::find(std::uint64_t number) const {
   return place(run->second, offset_of(run->second, record));
 }
 
-void RunTable::strike(Run& run, std::uint32_t record) {
+void RunTable::strike(Run& run, std::uint32_t record, std::uint64_t about_bytes) {
   if (!run.struck) {
     run.struck.reset(new std::uint64_t[bit_words(run.count)]());
     detail_bytes_.fetch_add(bit_words(run.count) * sizeof(std::uint64_t), std::memory_order_relaxed);
   }
   run.struck[record / 64] |= std::uint64_t{1} << record % 64;
   ++run.struck_count;
+  run.struck_bytes += static_cast<std::uint32_t>(about_bytes);
 }
 
 std::optional<RecordPlace> RunTable::strike_out(std::uint64_t number) {
@@ -164,7 +202,7 @@ std::optional<RecordPlace> RunTable::strike_out(std::uint64_t number) {
   if (!found) return std::nullopt;
   const auto at = run_for(number);
   auto& run = const_cast<Run&>(at->second);
-  strike(run, static_cast<std::uint32_t>(number - at->first));
+  strike(run, static_cast<std::uint32_t>(number - at->first), found->about_bytes());
   --live_;
   if (run.struck_count < run.count) return found;
   forget_details(run);

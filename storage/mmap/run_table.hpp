@@ -1,7 +1,7 @@
 // run_table.hpp -- the records that are keyed by consecutive arrival numbers: one entry for a whole run of them,
 // however many it holds and wherever its numbers lie, because their keys can be counted.
 //
-// A run is 40 bytes here; with a hundred records in it, that is nothing per record. Reading one of them takes a place
+// A run is 48 bytes here; with a hundred records in it, that is nothing per record. Reading one of them takes a place
 // in the middle of the run: offsets of every 64th record are noted when a run is first read inside. A record that is
 // erased or put anew later is struck out by a bit. Runs never overlap: cut() makes room for a new one.
 //
@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "storage/mmap/log_view.hpp"
 #include "storage/mmap/record_place.hpp"
@@ -26,11 +27,14 @@ namespace kvingest::mmap_store {
 
 class RunTable {
   struct Run {
-    Run(Place payload_place, std::uint32_t record_count) : payload(payload_place), count(record_count) {}
+    Run(Place payload_place, std::uint32_t record_count, std::uint32_t payload_bytes)
+        : payload(payload_place), count(record_count), bytes(payload_bytes) {}
     Run(Run&& other) noexcept
         : payload(other.payload),
           count(other.count),
           struck_count(other.struck_count),
+          bytes(other.bytes),
+          struck_bytes(other.struck_bytes),
           offsets(other.offsets.exchange(nullptr, std::memory_order_relaxed)),
           struck(std::move(other.struck)) {}
     Run& operator=(Run&&) = delete;
@@ -39,6 +43,8 @@ class RunTable {
     Place payload;
     std::uint32_t count;
     std::uint32_t struck_count = 0;
+    std::uint32_t bytes;                                   // Of all its records in the log.
+    std::uint32_t struck_bytes = 0;                        // About those of the records struck out.
     mutable std::atomic<std::uint32_t*> offsets{nullptr};  // Of every 64th record; made by the first reader inside.
     std::unique_ptr<std::uint64_t[]> struck;               // One bit a record; absent while all live.
 
@@ -76,8 +82,8 @@ class RunTable {
   [[nodiscard]] bool touches(std::uint64_t first, std::uint32_t count) const;
   /// Takes these numbers out, whatever they hold.
   void cut(std::uint64_t first, std::uint32_t count);
-  /// Adds a run whose records begin at `payload`; it takes the place of what was there.
-  void insert(std::uint64_t first, std::uint32_t count, Place payload);
+  /// Adds a run whose records take `bytes` from `payload` on; it takes the place of what was there.
+  void insert(std::uint64_t first, std::uint32_t count, Place payload, std::uint32_t bytes);
 
   [[nodiscard]] std::optional<RecordPlace> find(std::uint64_t number) const;
   /// Takes one record out and returns its place.
@@ -102,6 +108,21 @@ class RunTable {
     return place(position.run->second, position.offset);
   }
 
+  /// A run as it stands, for whoever saves the table and makes it again.
+  struct Saved {
+    std::uint64_t first = 0;
+    std::uint32_t count = 0;
+    Place payload = 0;
+    std::uint32_t bytes = 0;
+    std::uint32_t struck_bytes = 0;
+    std::vector<std::uint64_t> struck = {};  ///< One bit a record; empty while all live.
+  };
+  /// The first runs that begin at `from` or later, at most `runs_max`.
+  [[nodiscard]] std::vector<Saved> save(std::uint64_t from, std::size_t runs_max) const;
+  /// Puts a saved run behind all others. False when it is not behind them, or makes no sense.
+  [[nodiscard]] bool restore(const Saved& saved);
+  void clear() noexcept;
+
   [[nodiscard]] std::size_t size() const noexcept { return live_; }
   [[nodiscard]] std::size_t runs() const noexcept { return runs_.size(); }
   [[nodiscard]] bool empty() const noexcept { return live_ == 0; }
@@ -123,7 +144,7 @@ class RunTable {
   }
   [[nodiscard]] Position at_or_behind(Runs::const_iterator run, std::uint32_t record) const;
   [[nodiscard]] Position before_in(Runs::const_iterator run, std::uint32_t end) const;
-  void strike(Run& run, std::uint32_t record);
+  void strike(Run& run, std::uint32_t record, std::uint64_t about_bytes);
   void keep_part(std::uint64_t first, const Run& run, std::uint32_t from, std::uint32_t end);
   void forget_details(const Run& run) noexcept;
 

@@ -7,6 +7,8 @@
 #include <random>
 #include <utility>
 
+#include "storage/mmap/bus_guard.hpp"
+
 namespace kvingest::mmap_store {
 namespace {
 
@@ -82,6 +84,35 @@ Result<std::unique_ptr<Segment>> Segment::open(const SegmentHome& home, File fil
   std::unique_ptr<Segment> segment(new Segment(home, header, path, std::move(file), *size));
   KV_TRY(segment->map(std::max(*size, room_bytes)));
   return segment;
+}
+
+std::uint64_t Segment::sound_until() const noexcept {
+  const char* const base = home_.space.at(base_);
+  const std::uint64_t end = this->end();
+  std::uint64_t number = frames_before_;
+  std::uint64_t offset = kSegmentHeaderBytes;
+  static_cast<void>(guarded_from_bus_errors([&] {  // Cut short, it stays where it is: that is not sound.
+    while (offset < end) {
+      if (end - offset < kFrameHeaderBytes) return;
+      const auto header = decode_frame_header(base + offset, header_.seed);
+      const bool sound = header && header->number == ++number && frame_bytes(header->payload_bytes) <= end - offset &&
+                         frame_is_sound(base + offset, header->payload_bytes, header_.seed);
+      if (!sound) return;
+      offset += frame_bytes(header->payload_bytes);
+    }
+  }));
+  return offset;
+}
+
+bool Segment::check() noexcept {
+  const std::scoped_lock lock(check_mutex_);
+  if (check_.load(std::memory_order_relaxed) == Check::unknown) {
+    const std::uint64_t end = this->end();
+    const std::uint64_t until = sound_until();
+    damaged_at_.store(until, std::memory_order_relaxed);
+    check_.store(until >= end ? Check::sound : Check::damaged, std::memory_order_release);
+  }
+  return check_.load(std::memory_order_relaxed) == Check::sound;
 }
 
 Result<void> Segment::sync_and_close() {

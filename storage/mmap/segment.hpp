@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 
 #include "base/posix.hpp"
 #include "kvingest/result.hpp"
@@ -62,6 +63,17 @@ class Segment {
     std::atomic<std::uint64_t> dead_bytes{0};
     std::atomic<std::uint64_t> erasure_bytes{0};  ///< Of operations that erase.
 
+    /// For opening: it holds so much, and nothing of it lives but what alive() is then told of.
+    void all_dead(std::uint64_t all_records, std::uint64_t all_bytes, std::uint64_t all_erasure_bytes) noexcept {
+      records = dead_records = all_records;
+      bytes = dead_bytes = all_bytes;
+      erasure_bytes = all_erasure_bytes;
+    }
+    void alive(std::uint64_t alive_records, std::uint64_t alive_bytes) noexcept {
+      dead_records.fetch_sub(alive_records, std::memory_order_relaxed);
+      dead_bytes.fetch_sub(alive_bytes, std::memory_order_relaxed);
+    }
+
     [[nodiscard]] std::uint64_t live_bytes() const noexcept {
       const std::uint64_t all = bytes.load(std::memory_order_relaxed);
       const std::uint64_t dead = dead_bytes.load(std::memory_order_relaxed);
@@ -81,7 +93,24 @@ class Segment {
   }
   /// Number of its last frame; 0 while it has none.
   [[nodiscard]] std::uint64_t last_frame() const noexcept { return last_frame_.load(std::memory_order_relaxed); }
-  void set_last_frame(std::uint64_t number) noexcept { last_frame_.store(number, std::memory_order_relaxed); }
+  /// The batch that frame says and its checksum. For who has the store's turn, as setting them.
+  [[nodiscard]] std::uint64_t last_batch() const noexcept { return last_batch_; }
+  [[nodiscard]] std::uint64_t last_commit() const noexcept { return last_commit_; }
+  void set_last_frame(std::uint64_t number, std::uint64_t batch, std::uint64_t commit) noexcept {
+    last_frame_.store(number, std::memory_order_relaxed);
+    last_batch_ = batch;
+    last_commit_ = commit;
+  }
+
+  /// The offset of the first frame before end() that is not sound, or end(). Reads all of them, through the mapping.
+  [[nodiscard]] std::uint64_t sound_until() const noexcept;
+  /// Frames that opening has not read, because a checkpoint says what is in them, are checked before one of their
+  /// records is first read, all at once. False: one is not sound, at damaged_at(). On any thread.
+  [[nodiscard]] bool is_sound() noexcept { return check_.load(std::memory_order_acquire) == Check::sound || check(); }
+  [[nodiscard]] std::uint64_t damaged_at() const noexcept { return damaged_at_.load(std::memory_order_relaxed); }
+  /// Only before others see the segment.
+  void set_unchecked() noexcept { check_ = Check::unknown; }
+  void set_checked() noexcept { check_ = Check::sound; }
 
   /// Open while the segment takes frames; a full one keeps no descriptor.
   [[nodiscard]] File& file() noexcept { return file_; }
@@ -100,6 +129,9 @@ class Segment {
   Segment(const SegmentHome& home, const SegmentHeader& header, std::filesystem::path path, File file,
           std::uint64_t capacity_bytes);
   Result<void> map(std::uint64_t bytes);
+  bool check() noexcept;
+
+  enum class Check : std::uint8_t { sound, unknown, damaged };
 
   const SegmentHome& home_;
   SegmentHeader header_;
@@ -112,6 +144,11 @@ class Segment {
   std::uint64_t batches_before_ = 0;
   std::atomic<std::uint64_t> end_{kSegmentHeaderBytes};
   std::atomic<std::uint64_t> last_frame_{0};
+  std::uint64_t last_batch_ = 0;  // Guarded by the store's turn, as the next.
+  std::uint64_t last_commit_ = 0;
+  std::atomic<Check> check_{Check::sound};
+  std::atomic<std::uint64_t> damaged_at_{0};
+  std::mutex check_mutex_;  // Of who checks, so that it is done once.
   Usage usage_;
 };
 

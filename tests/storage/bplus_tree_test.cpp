@@ -183,5 +183,82 @@ TEST_CASE("a tree says beforehand when it may be full") {
   CHECK(tree->used_bytes() <= std::size_t{1} << 20);
 }
 
+// A tree with the leaves of another one; `drop` of each hundred entries are left out.
+bool rebuild(const BplusTree& from, BplusTree& to, std::size_t drop) {
+  std::vector<BplusTree::Entries> leaves;
+  for (auto cursor = from.first(); cursor.valid();) leaves.push_back(from.take_leaf(cursor));
+  if (!to.begin_leaves(leaves.size())) return false;
+  std::size_t number = 0;
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    std::vector<BplusTree::Prefix> prefixes;
+    std::vector<std::uint64_t> words;
+    for (std::size_t k = 0; k < leaves[i].words.size(); ++k) {
+      if (number++ % 100 < drop) continue;
+      prefixes.push_back(leaves[i].prefixes[k]);
+      words.push_back(leaves[i].words[k]);
+    }
+    if (!to.fill_leaf(i, {prefixes, words})) return false;
+  }
+  return to.finish_leaves();
+}
+
+TEST_CASE("bplus_tree: a tree made of another one's leaves is the same, and goes on like it") {
+  for (const std::size_t count : {0U, 1U, 66U, 67U, 5000U, 60'000U}) {
+    Fixture from;
+    std::mt19937_64 random(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      from.put(random() % 4 == 0 ? "a key longer than its prefix " + std::to_string(random())
+                                 : std::to_string(random()));
+    }
+    Fixture to;
+    to.put("is gone when the tree is made anew");
+    to.model = from.model;
+    to.keys = from.keys;
+    REQUIRE(rebuild(from.tree, to.tree, 0));
+    to.check();
+    CHECK(to.tree.used_bytes() <= from.tree.used_bytes() + 2 * BplusTree::kNodeBytes);
+    std::vector<std::string> keys;
+    for (const auto& [key, value] : to.model) keys.push_back(key);
+    for (const std::string& key : keys) {
+      if (random() % 2 == 0) to.erase(key);
+    }
+    for (std::size_t i = 0; i < count; ++i) to.put(std::to_string(random()));
+    to.check();
+  }
+}
+
+TEST_CASE("bplus_tree: leaves that lose entries, or all of them, leave a tree of the others") {
+  Fixture from;
+  for (int i = 0; i < 20'000; ++i) from.put(std::to_string(100'000 + i));
+  for (const std::size_t drop : {50U, 99U, 100U}) {
+    Fixture to;
+    to.keys = from.keys;
+    std::size_t number = 0;
+    for (const auto& [key, value] : from.model) {
+      if (number++ % 100 >= drop) to.model[key] = value;
+    }
+    REQUIRE(rebuild(from.tree, to.tree, drop));
+    to.check();
+    to.put("goes on");
+    to.check();
+  }
+}
+
+TEST_CASE("bplus_tree: leaves that are out of order are no tree") {
+  Fixture fixture;
+  const BplusTree::Prefix prefixes[] = {BplusTree::Prefix{2} << 120, BplusTree::Prefix{1} << 120};
+  const std::uint64_t words[] = {std::uint64_t{1} << BplusTree::kValueBits, std::uint64_t{1} << BplusTree::kValueBits};
+  REQUIRE(fixture.tree.begin_leaves(1));
+  CHECK_FALSE(fixture.tree.fill_leaf(0, {prefixes, words}));
+  REQUIRE(fixture.tree.begin_leaves(2));
+  CHECK(fixture.tree.fill_leaf(0, {std::span(prefixes).first(1), std::span(words).first(1)}));
+  CHECK(fixture.tree.fill_leaf(1, {std::span(prefixes).last(1), std::span(words).last(1)}));
+  CHECK_FALSE(fixture.tree.finish_leaves());
+  fixture.tree.clear();
+  fixture.put("starts anew");
+  fixture.check();
+  CHECK_FALSE(fixture.tree.begin_leaves(std::size_t{1} << 20));  // More than its memory.
+}
+
 }  // namespace
 }  // namespace kvingest

@@ -75,6 +75,7 @@ std::string Subject::spec_text() const {
 void Subject::use_small_files() {
   for (const EngineOption& option : engine_->options) {
     if (option.name == "segment") options_["segment"] = "256K";
+    if (option.name == "checkpoint") options_["checkpoint"] = "64K";
   }
 }
 
