@@ -31,6 +31,9 @@ void remove_unfinished(const Posix& posix, const std::filesystem::path& dir, boo
   }
 }
 
+constexpr std::uint64_t kGatherBytesMin = std::uint64_t{1} << 20;
+constexpr std::uint64_t kGatheredShare = 8;  // An operation has 4 bytes at least, and takes 24 where it is gathered.
+
 // How often the space that is left is held against what compaction has to move.
 constexpr std::uint64_t kLooksPerSegment = 16;
 
@@ -89,61 +92,15 @@ MmapStore::~MmapStore() {
   static_cast<void>(close());
 }
 
-// What recovery finds goes into the index directly: nobody reads yet.
-class MmapStore::ReplayTarget {
- public:
-  explicit ReplayTarget(MmapStore& store)
-      : accounts_(store.accounts_), records_(store.index_.records()), meta_(store.index_.meta()) {}
-
-  void put(Space space, std::string_view key, RecordPlace place) {
-    accounts_.record(place);
-    if (space == Space::records) accounts_.dead(records_.strike_out(key));
-    accounts_.dead(space == Space::meta ? meta_.put(key, place) : records_.put(key, place));
-  }
-  void erase(Space space, std::string_view key, Place at, std::size_t bytes) {
-    accounts_.erasure(at, bytes);
-    if (space == Space::records) accounts_.dead(records_.strike_out(key));
-    accounts_.dead(space == Space::meta ? meta_.erase(key) : records_.erase(key));
-  }
-  void run(std::uint64_t first, std::uint32_t count, std::string_view values, Place payload) {
-    if (auto checked = check_run(first, count); !checked) {
-      damage_ = checked.error();
-      return;
-    }
-    accounts_.run(payload, count, values.size());
-    if (records_.touches(first, count)) {
-      for (std::uint32_t i = 0; i < count; ++i) {
-        char key[kSeqKeyBytes];
-        codec::put_ordered(key, first + i);
-        accounts_.dead(records_.strike_out(std::string_view(key, sizeof key)));
-        accounts_.dead(records_.erase(std::string_view(key, sizeof key)));
-      }
-    }
-    records_.insert_run(first, count, payload, values.size());
-  }
-  Result<void> result() const {
-    if (damage_) return tl::unexpected<Error>(*damage_);
-    return {};
-  }
-
- private:
-  const Accounts& accounts_;
-  RecordIndex& records_;
-  MetaIndex& meta_;
-  std::optional<Error> damage_;
-};
+// Segments whose frames are read before they are applied: what is gathered of them takes a fifth of that where records
+// have some hundred bytes, and at most the memory that the index may take.
+std::uint64_t gather_bytes(const Options& options) {
+  return std::max(kGatherBytesMin, options.index_bytes_max / kGatheredShare);
+}
 
 Result<void> MmapStore::recover(const LogFiles& files, const EngineContext& context) {
-  const auto replay = [&](const FrameHeader&, std::string_view payload, Place at) -> Result<void> {
-    if (!index_.records().tree().room_for(payload.size() / 4)) {  // The shortest put takes 4 bytes.
-      auto plan = plan_of(payload);
-      KV_TRY(plan);
-      if (!index_.records().tree().room_for(plan->tree_puts)) return index_full();
-    }
-    ReplayTarget target(*this);
-    KV_TRY(apply_payload(payload, at, target));
-    return target.result();
-  };
+  std::uint64_t log_bytes = 0;
+  for (const SegmentFile& file : files.segments) log_bytes += file.bytes;
   auto pool = ThreadPool::start(
       {.workers = files.segments.size() > 1 ? ThreadPool::kOtherCpus : 0, .pinned = false, .name = "kv-mmap-open"});
   KV_TRY(pool);
@@ -151,7 +108,17 @@ Result<void> MmapStore::recover(const LogFiles& files, const EngineContext& cont
   const auto load = [&](std::span<const std::unique_ptr<Segment>> segments) {
     return checkpoint ? load_checkpoint(*checkpoint, **pool, segments, context) : nullptr;
   };
-  auto recovered = mmap_store::recover(home_, files, options_.segment_bytes, read_only_, load, replay);
+  OpeningProgress progress(context.notice, fmt::format("opening {}", context.dir.native()), log_bytes);
+  Replay replay(view_, index_, accounts_, [this] { return index_full().value(); });
+  auto recovered = mmap_store::recover({.home = home_,
+                                        .files = files,
+                                        .segment_bytes = options_.segment_bytes,
+                                        .read_only = read_only_,
+                                        .gather_bytes = gather_bytes(options_),
+                                        .pool = **pool,
+                                        .progress = progress,
+                                        .load = load,
+                                        .replay = replay});
   KV_TRY(recovered);
   KV_TRY(check_search());
   torn_tail_ = recovered->torn_tail;

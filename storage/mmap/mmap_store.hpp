@@ -64,7 +64,6 @@ class MmapStore final : public Store {
 
  private:
   class BatchTarget;
-  class ReplayTarget;
   struct Plan {
     std::size_t operations = 0;  // A run is one.
     std::size_t tree_puts = 0;   // At most so many new keys in the tree.

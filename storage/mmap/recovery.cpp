@@ -13,50 +13,73 @@ namespace {
 
 class Recovery {
  public:
-  Recovery(const SegmentHome& home, const LogFiles& files, std::uint64_t segment_bytes, bool read_only,
-           const LoadCheckpoint& load, const FrameReplay& replay)
-      : home_(home),
-        files_(files.segments),
-        segment_bytes_(segment_bytes),
-        read_only_(read_only),
-        load_(load),
-        replay_(replay) {
-    result_.content.synced_to = files.synced_to;
+  explicit Recovery(const RecoveryPlan& plan)
+      : home_(plan.home), files_(plan.files.segments), read_only_(plan.read_only), plan_(plan) {
+    result_.content.synced_to = plan.files.synced_to;
   }
 
   Result<Recovered> run();
 
  private:
+  // What reading a segment on its own came to.
+  struct Scan {
+    Gathered gathered;
+    std::uint64_t begin = kSegmentHeaderBytes;
+    std::uint64_t end = kSegmentHeaderBytes;  // Behind its last frame: there it stopped, for this reason.
+    FrameScanner::Step stop = FrameScanner::Step::end;
+    std::uint64_t data_end = 0;  // Behind the last byte that is not zero.
+    std::uint64_t frames = 0;
+    FrameHeader first;  // If it has frames, as the three below.
+    FrameHeader last;
+    std::uint64_t commit = 0;
+    std::uint64_t synced_to = 0;  // The highest in any of its frames.
+    Result<void> result;
+  };
+
   Result<void> open_segments();
   void begin_with(const CheckpointTable& checkpoint);
   [[nodiscard]] const CheckpointSegment* known(const Segment& segment) const;
-  Result<void> read_segment(std::size_t index);
+  Result<void> read_segments(std::size_t begin, std::size_t end);
+  Result<void> scan_segment(const Segment& segment, Scan& scan) const;
+  Result<void> scan_frames(FrameScanner& scanner, const Segment& segment, Scan& scan) const;
+  Result<void> join(std::size_t index, Scan& scan);
   Result<void> begin_segment(std::size_t index, Segment& segment);
-  Result<void> take_frame(const FrameScanner& scanner, Segment& segment);
-  Result<void> end_of_segment(std::size_t index, FrameScanner& scanner);
-  Result<void> no_next_frame(std::size_t index, FrameScanner& scanner, std::uint64_t torn_from);
+  Result<void> take_frames(Segment& segment, const Scan& scan);
+  Result<void> end_of_segment(std::size_t index, const Scan& scan);
+  Result<void> no_next_frame(std::size_t index, std::uint64_t torn_from);
   Result<std::optional<std::uint64_t>> synced_to_in(const SegmentFile& file) const;
   Result<void> cut();
   Result<void> choose_active();
+  Result<void> open_file(Segment& segment) const;
   Result<void> reopen(Segment& segment) const;
 
   const SegmentHome& home_;
   const std::vector<SegmentFile>& files_;
-  const std::uint64_t segment_bytes_;
   const bool read_only_;
-  const LoadCheckpoint& load_;
-  const FrameReplay& replay_;
+  const RecoveryPlan& plan_;
   const CheckpointTable* checkpoint_ = nullptr;
-  std::vector<std::unique_ptr<Segment>> opened_;  // As files_; read_segment() moves them into the result.
+  std::vector<std::unique_ptr<Segment>> opened_;  // As files_; join() moves them into the result.
   Recovered result_;
   TornTail torn_;
 };
 
+// The number of the batch in front of a frame.
+std::uint64_t batches_before(const FrameHeader& header) {
+  return header.batch - (header.kind == FrameKind::batch ? 1 : 0);
+}
+
 Result<Recovered> Recovery::run() {
   KV_TRY(open_segments());
-  checkpoint_ = load_(opened_);
+  checkpoint_ = plan_.load(opened_);
   if (checkpoint_ != nullptr) begin_with(*checkpoint_);
-  for (std::size_t i = 0; i < files_.size() && !torn_.found(); ++i) KV_TRY(read_segment(i));
+  for (std::size_t begin = 0; begin < files_.size() && !torn_.found();) {
+    std::size_t end = begin;
+    for (std::uint64_t bytes = 0; end < files_.size() && (end == begin || bytes < plan_.gather_bytes); ++end) {
+      bytes += opened_[end]->capacity_bytes();
+    }
+    KV_TRY(read_segments(begin, end));
+    begin = end;
+  }
   if (torn_.found()) {
     result_.torn_tail = torn_.describe();
     if (!read_only_) KV_TRY(cut());
@@ -70,7 +93,7 @@ Result<void> Recovery::open_segments() {
   for (const SegmentFile& found : files_) {
     auto file = File::open(home_.posix, found.path, read_only_ ? O_RDONLY : O_RDWR);
     KV_TRY(file);
-    auto opened = Segment::open(home_, std::move(*file), found.header, read_only_ ? 0 : segment_bytes_);
+    auto opened = Segment::open(home_, std::move(*file), found.header, read_only_ ? 0 : plan_.segment_bytes);
     KV_TRY(opened);
     if (&found != &files_.back()) (*opened)->file().reset();  // Hundreds of them would be too many descriptors.
     opened_.push_back(std::move(*opened));
@@ -98,35 +121,84 @@ const CheckpointSegment* Recovery::known(const Segment& segment) const {
   return at == all.end() ? nullptr : &*at;
 }
 
-Result<void> Recovery::read_segment(std::size_t index) {
+Result<void> Recovery::read_segments(std::size_t begin, std::size_t end) {
+  std::vector<Scan> scans(end - begin);
+  plan_.pool.parallel_for(scans.size(), 1, [&](std::size_t from, std::size_t to) {
+    for (std::size_t i = from; i < to; ++i) scans[i].result = scan_segment(*opened_[begin + i], scans[i]);
+  });
+  std::vector<Gathered> gathered;
+  for (std::size_t i = 0; i < scans.size() && !torn_.found(); ++i) {
+    KV_TRY(join(begin + i, scans[i]));
+    gathered.push_back(std::move(scans[i].gathered));
+  }
+  return plan_.replay.apply(plan_.pool, gathered);
+}
+
+Result<void> Recovery::scan_segment(const Segment& segment, Scan& scan) const {
+  if (const CheckpointSegment* const found = known(segment); found != nullptr && found->last_frame != 0) {
+    scan.begin = scan.end = found->end;
+    if (found->last_frame < checkpoint_->frame) return {};  // The log went on in a later one.
+  }
+  auto file = File::open(home_.posix, segment.path(), O_RDONLY);
+  KV_TRY(file);
+  FrameScanner scanner(home_.posix, *file, segment.seed(), segment.capacity_bytes());
+  scanner.begin_at(scan.begin);
+  KV_TRY(scan_frames(scanner, segment, scan));
+  auto data_end = scanner.data_end();
+  KV_TRY(data_end);
+  scan.data_end = *data_end;
+  plan_.replay.sort(scan.gathered.keys);
+  return {};
+}
+
+Result<void> Recovery::scan_frames(FrameScanner& scanner, const Segment& segment, Scan& scan) const {
+  while (true) {
+    auto step = scanner.next();
+    KV_TRY(step);
+    scan.stop = *step;
+    scan.end = scanner.offset();
+    if (*step != FrameScanner::Step::frame) return {};
+    const FrameHeader& header = scanner.header();
+    if (scan.frames > 0 && header.number != scan.last.number + 1) {
+      scan.stop = FrameScanner::Step::bad;
+      return {};
+    }
+    if (scan.frames > 0 && batches_before(header) != scan.last.batch) {
+      return fail(Code::corrupt, "{}: the frame at offset {} says batch {}, behind batch {}", segment.path().native(),
+                  scanner.offset(), header.batch, scan.last.batch);
+    }
+    if (scan.frames++ == 0) scan.first = header;
+    scan.last = header;
+    scan.commit = scanner.commit();
+    scan.synced_to = std::max(scan.synced_to, header.synced_to);
+    const Place place = segment.base() + scanner.offset() + kFrameHeaderBytes;
+    if (auto done = Replay::gather(scanner.payload(), place, scan.gathered); !done) {
+      return fail(std::move(done).error(), "{}: frame at offset {}", segment.path().native(), scanner.offset());
+    }
+    plan_.progress.add(frame_bytes(header.payload_bytes));
+  }
+}
+
+// Puts a segment that has been read behind those before it.
+Result<void> Recovery::join(std::size_t index, Scan& scan) {
   LogContent& content = result_.content;
   content.segments.push_back(std::move(opened_[index]));
   Segment& segment = *content.segments.back();
   KV_TRY(begin_segment(index, segment));
-  std::uint64_t offset = kSegmentHeaderBytes;
   if (const CheckpointSegment* const found = known(segment); found != nullptr && found->last_frame != 0) {
-    offset = found->end;
     content.last_frame = found->last_frame;
     content.last_batch = found->last_batch;
     segment.set_last_frame(found->last_frame, found->last_batch, found->commit);
-    if (found->last_frame < checkpoint_->frame) return {};  // The log went on in a later one.
+    if (found->last_frame < checkpoint_->frame) return {};
   }
-  if (!segment.file().is_open()) {
-    auto file = File::open(home_.posix, segment.path(), read_only_ ? O_RDONLY : O_RDWR);
-    KV_TRY(file);
-    segment.file() = std::move(*file);
+  if (scan.frames > 0 && scan.first.number != content.last_frame + 1) {
+    scan.gathered = {};
+    return no_next_frame(index, scan.begin);
   }
-  FrameScanner scanner(home_.posix, segment.file(), segment.seed(), segment.capacity_bytes());
-  scanner.begin_at(offset);
-  while (true) {
-    auto step = scanner.next();
-    KV_TRY(step);
-    if (*step == FrameScanner::Step::bad) return no_next_frame(index, scanner, scanner.offset());
-    if (*step == FrameScanner::Step::end) return end_of_segment(index, scanner);
-    const std::uint64_t expected = result_.content.last_frame + 1;
-    if (scanner.header().number != expected) return no_next_frame(index, scanner, scanner.offset());
-    KV_TRY(take_frame(scanner, segment));
-  }
+  KV_TRY(scan.result);
+  if (scan.frames > 0) KV_TRY(take_frames(segment, scan));
+  if (scan.stop == FrameScanner::Step::bad) return no_next_frame(index, scan.end);
+  return end_of_segment(index, scan);
 }
 
 // Takes over what the list says stands in front of a segment, if compaction dropped those in between.
@@ -147,42 +219,40 @@ Result<void> Recovery::begin_segment(std::size_t index, Segment& segment) {
   return {};
 }
 
-Result<void> Recovery::take_frame(const FrameScanner& scanner, Segment& segment) {
+Result<void> Recovery::take_frames(Segment& segment, const Scan& scan) {
   LogContent& content = result_.content;
-  const FrameHeader& header = scanner.header();
-  if (header.batch != content.last_batch + (header.kind == FrameKind::batch ? 1 : 0)) {
+  if (batches_before(scan.first) != content.last_batch) {
     return fail(Code::corrupt, "{}: the frame at offset {} says batch {}, behind batch {}", segment.path().native(),
-                scanner.offset(), header.batch, content.last_batch);
+                scan.begin, scan.first.batch, content.last_batch);
   }
-  const std::uint64_t bytes = frame_bytes(header.payload_bytes);
-  segment.set_end(std::max(segment.end(), scanner.offset() + bytes));  // The replay looks up keys there.
-  const Place payload_place = segment.base() + scanner.offset() + kFrameHeaderBytes;
-  if (auto done = replay_(header, scanner.payload(), payload_place); !done) {
-    return fail(std::move(done).error(), "{}: frame at offset {}", segment.path().native(), scanner.offset());
-  }
-  content.last_frame = header.number;
-  content.last_batch = header.batch;
-  content.synced_to = std::max(content.synced_to, header.synced_to);
-  content.ends_in_mark = header.kind == FrameKind::mark;
-  content.replayed_bytes += bytes;
-  segment.set_last_frame(header.number, header.batch, scanner.commit());
+  segment.set_end(std::max(segment.end(), scan.end));
+  segment.set_last_frame(scan.last.number, scan.last.batch, scan.commit);
+  segment.usage().records += scan.gathered.records;
+  segment.usage().bytes += scan.gathered.bytes;
+  segment.usage().erasure_bytes += scan.gathered.erasure_bytes;
+  content.last_frame = scan.last.number;
+  content.last_batch = scan.last.batch;
+  content.synced_to = std::max(content.synced_to, scan.synced_to);
+  content.ends_in_mark = scan.last.kind == FrameKind::mark;
+  content.replayed_bytes += scan.end - scan.begin;
   return {};
 }
 
 // Zeros where a frame could begin: the log goes on in the next segment, or ends here.
-Result<void> Recovery::end_of_segment(std::size_t index, FrameScanner& scanner) {
-  auto data_end = scanner.data_end();
-  KV_TRY(data_end);
+Result<void> Recovery::end_of_segment(std::size_t index, const Scan& scan) {
   const auto& listed = files_[index].listed;
   const bool cut_short = listed && listed->last_frame > result_.content.last_frame;
-  if (*data_end > scanner.offset() || cut_short) return no_next_frame(index, scanner, scanner.offset());
-  if (index + 1 < files_.size()) result_.content.segments.back()->file().reset();  // Full: it keeps no descriptor.
+  if (scan.data_end > scan.end || cut_short) return no_next_frame(index, scan.end);
   return {};
 }
 
-// The frame after the last one is not where it should be, in segment `index` at the scanner's place.
-Result<void> Recovery::no_next_frame(std::size_t index, FrameScanner& scanner, std::uint64_t torn_from) {
+// The frame after the last one is not where it should be, in segment `index` at `torn_from`.
+Result<void> Recovery::no_next_frame(std::size_t index, std::uint64_t torn_from) {
   const LogContent& content = result_.content;
+  auto file = File::open(home_.posix, files_[index].path, O_RDONLY);
+  KV_TRY(file);
+  FrameScanner scanner(home_.posix, *file, files_[index].header.seed, content.segments.back()->capacity_bytes());
+  scanner.begin_at(torn_from);
   auto synced_to = scanner.synced_to_behind();
   KV_TRY(synced_to);
   std::uint64_t highest = std::max(content.synced_to, *synced_to);
@@ -226,9 +296,11 @@ Result<void> Recovery::cut() {
   KV_TRY(aside);
   result_.torn_tail += *aside;
   Segment& last = *result_.content.segments.back();
+  KV_TRY(open_file(last));
   KV_TRY(last.trim());
   KV_TRY(last.file().sync_all());
-  if (torn_.later_files.empty() && torn_.path != files_.back().path) KV_TRY(read_segment(files_.size() - 1));
+  if (torn_.later_files.empty() && torn_.path != files_.back().path)
+    return read_segments(files_.size() - 1, files_.size());
   return {};
 }
 
@@ -249,14 +321,18 @@ Result<void> Recovery::choose_active() {
   return reopen(*segments.back());
 }
 
+Result<void> Recovery::open_file(Segment& segment) const {
+  if (segment.file().is_open()) return {};
+  auto file = File::open(home_.posix, segment.path(), O_RDWR);
+  KV_TRY(file);
+  segment.file() = std::move(*file);
+  return {};
+}
+
 // Makes a segment ready for frames, with the room back that was cut. On a full disk it gets none; the next frame then
 // asks for a new segment, and that says so.
 Result<void> Recovery::reopen(Segment& segment) const {
-  if (!segment.file().is_open()) {
-    auto file = File::open(home_.posix, segment.path(), O_RDWR);
-    KV_TRY(file);
-    segment.file() = std::move(*file);
-  }
+  KV_TRY(open_file(segment));
   if (auto refilled = segment.refill(); !refilled && refilled.error().code != Code::no_space) return refilled;
   return {};
 }
@@ -306,7 +382,9 @@ Result<LogFiles> list_segments(const Posix& posix, const std::filesystem::path& 
     KV_TRY(file);
     auto header = read_segment_header(*file);
     KV_TRY(header);
-    files.segments.push_back({at->path(), *header, listed ? std::optional(*listed) : std::nullopt});
+    auto size = file->size();
+    KV_TRY(size);
+    files.segments.push_back({at->path(), *header, *size, listed ? std::optional(*listed) : std::nullopt});
   }
   if (error) return fail(error.value(), "list {}", dir.native());
   auto& segments = files.segments;
@@ -325,9 +403,8 @@ Result<LogFiles> list_segments(const Posix& posix, const std::filesystem::path& 
   return files;
 }
 
-Result<Recovered> recover(const SegmentHome& home, const LogFiles& files, std::uint64_t segment_bytes, bool read_only,
-                          const LoadCheckpoint& load, const FrameReplay& replay) {
-  return Recovery(home, files, segment_bytes, read_only, load, replay).run();
+Result<Recovered> recover(const RecoveryPlan& plan) {
+  return Recovery(plan).run();
 }
 
 }  // namespace kvingest::mmap_store

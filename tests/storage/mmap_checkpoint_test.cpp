@@ -111,7 +111,7 @@ void fill(MmapDir& dir, Traffic& traffic, int batches) {
   REQUIRE(std::filesystem::exists(index_of(dir)));
 }
 
-TEST_CASE("mmap checkpoint: a store opened with that of its close reads no log, and holds what it held") {
+TEST_CASE("mmap checkpoint: a store opened with that of its close reads next to no log, and holds what it held") {
   const auto seed = std::random_device{}();
   INFO("seed " << seed);
   Traffic traffic(seed);
@@ -120,7 +120,7 @@ TEST_CASE("mmap checkpoint: a store opened with that of its close reads no log, 
     fill(dir, traffic, 60);
     for (const bool read_only : {true, false}) {
       auto store = dir.open(read_only);
-      CHECK(stat_of(*store, "bytes_behind_checkpoint") == 0);
+      CHECK(stat_of(*store, "bytes_behind_checkpoint") < 4096);  // Less is not worth another one at close.
       traffic.check(*store);
       CHECK(store->verify());
     }

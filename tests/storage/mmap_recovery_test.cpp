@@ -2,10 +2,14 @@
 // disk is refused; nothing behind a hole comes back; a power failure leaves an exact prefix.
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <map>
 #include <random>
 #include <string>
+#include <thread>
 
 #include "storage/mmap/format.hpp"
+#include "storage/mmap/opening_progress.hpp"
 #include "tests/storage/mmap_fixture.hpp"
 #include "tests/support/posix_fault.hpp"
 
@@ -215,6 +219,67 @@ TEST_CASE("mmap: missing, foreign and renamed segments are refused") {
   std::filesystem::resize_file(damaged.segment(5), 10);
   refused("too short");
   CHECK(damaged.open()->count().value() == 5);
+}
+
+TEST_CASE("mmap: a log of many segments, read by several threads and in several goes, gives the last of each key") {
+  const std::uint64_t seed = std::random_device{}();
+  INFO("seed " << seed);
+  std::mt19937_64 random(seed);
+  for (const bool with_runs : {false, true}) {
+    MmapDir dir(EngineOptions{{"segment", "64K"}, {"index", "1M"}, {"checkpoint", "1T"}});  // A MiB at a time.
+    std::map<std::string, std::string> want;
+    auto store = dir.open();
+    for (int i = 0; i < 1500; ++i) {
+      WriteBatch batch;
+      for (int k = 0; k < 10; ++k) {
+        const std::uint64_t number = random() % 9000;
+        const std::string key = number % 3 == 0   ? number_key(number)
+                                : number % 3 == 1 ? "a key longer than its prefix " + std::to_string(number)
+                                                  : std::to_string(number);
+        if (random() % 5 == 0) {
+          batch.erase(key);
+          want.erase(key);
+        } else {
+          want[key] = std::string(random() % 700, static_cast<char>('a' + i % 26));
+          batch.put(key, want[key]);
+        }
+      }
+      if (with_runs && i % 50 == 0) {
+        const std::uint64_t first = random() % 9000;
+        batch.append(lines(first, 40));
+        for (std::uint64_t n = first; n < first + 40; ++n) want[number_key(n)] = "line " + std::to_string(n);
+      }
+      REQUIRE(store->write(batch, Durability::kernel));
+    }
+    const std::uint64_t live = stat_of(*store, "live_bytes");
+    REQUIRE(store->close());
+    store = dir.open(true);
+    CHECK(stat_of(*store, "bytes_behind_checkpoint") > (3 << 19));
+    CHECK(stat_of(*store, "segments") > 20);
+    CHECK(entries_of(*store) == Entries(want.begin(), want.end()));
+    CHECK(store->count().value() == want.size());
+    CHECK(stat_of(*store, "live_bytes") == live);
+    CHECK(store->verify().value().records == want.size());
+  }
+}
+
+TEST_CASE("mmap: how far reading a log has come is said by the thread that began it") {
+  std::vector<std::string> said;
+  const mmap_store::OpeningProgress::Notice notice = [&](std::string_view text) { said.emplace_back(text); };
+  mmap_store::OpeningProgress progress(notice, "opening here", std::uint64_t{8} << 20, std::chrono::milliseconds(0));
+  progress.add(1000);
+  CHECK(said.empty());
+  progress.add(std::uint64_t{2} << 20);
+  REQUIRE(said.size() == 1);
+  CHECK(said[0].find("opening here: 2 of 8 MiB of log read (25 %)") == 0);
+  std::thread([&] { progress.add(std::uint64_t{2} << 20); }).join();
+  CHECK(said.size() == 1);
+  progress.add(1);
+  REQUIRE(said.size() == 2);
+  CHECK(said[1].find("4 of 8 MiB") != std::string::npos);
+  mmap_store::OpeningProgress rarely(notice, "opening here", 10, std::chrono::hours(1));
+  rarely.add(std::uint64_t{2} << 20);
+  CHECK(said.size() == 2);
 }
 
 TEST_CASE("mmap: what a crash left half made is removed") {
