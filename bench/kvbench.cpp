@@ -274,12 +274,13 @@ void declare(cli::CommandLine& line, Settings& settings, BoundSettings& bound, C
   compare.positional("now", &files.now, "the one that is judged").require();
   line.command("selftest", "check the clock, the generators, the harness and the comparison");
   cli::Command& discard = line.command("discard", "receive lines and store nothing: what ingest is compared with");
-  discard.text("port-file", &bound.port_file, "FILE", "write `feed HOST:PORT` to this file once listening");
-  discard.number("cpu", &bound.cpu, "C", "pin to this CPU");
+  discard.text("port-file", &bound.port_file, "FILE", "write `feed HOST:PORT` to this file once listening")
+      .own_variable();
+  discard.number("cpu", &bound.cpu, "C", "pin to this CPU").own_variable();
   cli::Command& seek_write = line.command("seek-write", "write records with one seek and one write each");
   seek_write.text("file", &bound.file, "FILE", "the file to write");
-  seek_write.number("messages", &bound.messages, "N", "how many records");
-  seek_write.number("cpu", &bound.cpu, "C", "pin to this CPU");
+  seek_write.number("messages", &bound.messages, "N", "how many records").own_variable();
+  seek_write.number("cpu", &bound.cpu, "C", "pin to this CPU").own_variable();
 }
 
 /// `kvbench --store all` is `kvbench run --store all`.

@@ -31,15 +31,17 @@ std::vector<std::string> split_specs(std::string_view list) {
 }  // namespace
 
 void declare_options(cli::Command& command, Settings& s) {
-  command.text("store", &s.stores, "LIST", "stores to compare, separated by commas, or all");
-  command.number("messages", &s.messages, "N", "lines that the feed sends in each run", 1, kMessagesMax);
+  command.text("store", &s.stores, "LIST", "stores to compare, separated by commas, or all").own_variable();
+  command.number("messages", &s.messages, "N", "lines that the feed sends in each run", 1, kMessagesMax).own_variable();
   command.number("batch", &s.batch, "N", "lines a send", 1, kBatchMax);
   command.number("second-batch", &s.second_batch, "N", "lines a send in the second table; 0: none", 0, kBatchMax);
   command.number("interval-us", &s.interval_us, "U", "microseconds that the feed sleeps after each batch");
-  command.number("feed-cpu", &s.feed_cpu, "C", "pin the feed to this CPU (default the first)");
-  command.number("cpu", &s.cpu, "C", "pin the ingestion to this CPU (default the last)");
-  command.choice("durability", &s.durability, {"memory", "kernel", "disk"},
-                 "one level for all persistent stores (default a row at kernel and one at disk)");
+  command.number("feed-cpu", &s.feed_cpu, "C", "pin the feed to this CPU (default the first)").own_variable();
+  command.number("cpu", &s.cpu, "C", "pin the ingestion to this CPU (default the last)").own_variable();
+  command
+      .choice("durability", &s.durability, {"memory", "kernel", "disk"},
+              "one level for all persistent stores (default a row at kernel and one at disk)")
+      .own_variable();
   command.number("items", &s.items, "N", "keys, values or nodes that a suite works on (default: its own)", 1,
                  kItemsMax);
   command.choice("part", &s.part, {"all", "engines", "sync", "seek", "index", "growth", "open", "space"},

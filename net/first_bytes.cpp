@@ -39,6 +39,16 @@ Match match_ranges(std::string_view bytes, const std::array<std::array<unsigned 
   return Match::yes;
 }
 
+/// Who opens a negotiation offers (WILL) or asks (DO); a refusal (WON'T, DON'T) can only come behind one.
+Match match_telnet(std::string_view bytes) noexcept {
+  constexpr char kCommand = '\xFF';
+  constexpr std::string_view kOpenings = "\xFB\xFD";
+  if (bytes.empty()) return Match::maybe;
+  if (bytes.front() != kCommand) return Match::no;
+  if (bytes.size() == 1) return Match::maybe;
+  return kOpenings.find(bytes[1]) != std::string_view::npos ? Match::yes : Match::no;
+}
+
 Match match_resp(std::string_view bytes) noexcept {
   constexpr std::string_view kEnd = "\r\n$";
   if (bytes.empty()) return Match::maybe;
@@ -56,10 +66,9 @@ Match match_resp(std::string_view bytes) noexcept {
 
 FirstBytes recognize(std::string_view bytes) noexcept {
   constexpr std::array<std::array<unsigned char, 2>, 3> kTls = {{{0x16, 0x16}, {0x03, 0x03}, {0x00, 0x04}}};
-  constexpr std::array<std::array<unsigned char, 2>, 2> kTelnet = {{{0xFF, 0xFF}, {0xFB, 0xFE}}};
   const Match http = match_http(bytes);
   const Match tls = match_ranges(bytes, kTls);
-  const Match telnet = match_ranges(bytes, kTelnet);
+  const Match telnet = match_telnet(bytes);
   const Match resp = match_resp(bytes);
   if (http == Match::yes) return FirstBytes::http;
   if (tls == Match::yes) return FirstBytes::tls;

@@ -4,7 +4,8 @@
 //
 //   HTTP    ^(GET|POST|PUT|HEAD|OPTIONS|CONNECT) \S+ HTTP/1    RFC 9112, section 3
 //   TLS     16 03 00..04                                       RFC 8446, section 5.1
-//   telnet  FF FB..FE                                          RFC 854: IAC WILL, WON'T, DO, DON'T
+//   telnet  FF FB, FF FD                                       RFC 854: IAC WILL, IAC DO; who begins cannot refuse, and
+//                                                              FF FE is how text in UTF-16 begins
 //   RESP    ^\*[0-9]+\r\n\$                                    Redis serialization protocol: a command
 //
 // Threads: a function without state.

@@ -55,9 +55,11 @@ struct Settings {
 };
 
 void declare(cli::Command& options, Settings& s) {
-  options.text("listen", &s.listen, "HOST:PORT", "serve one client here, and end with the line STOP");
-  options.text("connect", &s.connect, "HOST:PORT", "push to a kvingest here, and wait until it has made all durable");
-  options.number("messages", &s.messages, "N", "how many lines to send (default 1000000; all of a file)");
+  options.text("listen", &s.listen, "HOST:PORT", "serve one client here, and end with the line STOP").own_variable();
+  options.text("connect", &s.connect, "HOST:PORT", "push to a kvingest here, and wait until it has made all durable")
+      .own_variable();
+  options.number("messages", &s.messages, "N", "how many lines to send (default 1000000; all of a file)")
+      .own_variable();
   options.text("message", &s.message, "TEXT", "what to send; {n} is the line's number, from 0");
   options.flag("ticks", &s.ticks, "send synthetic trades, symbol,ts_ns,price,size");
   options.number("seed", &s.seed, "N", "which trades: each seed has its own");
@@ -71,8 +73,8 @@ void declare(cli::Command& options, Settings& s) {
                "push exactly once under this name: go on after a break where the store says");
   options.duration("retry-for", &s.retry_for, "with --source: give up when nothing became durable for so long");
   options.flag("latency", &s.latency, "with --source: report times from the intended send to durable");
-  options.number("cpu", &s.cpu, "C", "pin to this CPU");
-  options.text("port-file", &s.port_file, "FILE", "write `feed HOST:PORT` to this file once listening");
+  options.number("cpu", &s.cpu, "C", "pin to this CPU").own_variable();
+  options.text("port-file", &s.port_file, "FILE", "write `feed HOST:PORT` to this file once listening").own_variable();
   options.flag("json", &s.json, "print the result as one JSON object");
   options.flag("quiet", &s.quiet, "no progress");
 }

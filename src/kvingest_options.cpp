@@ -263,11 +263,24 @@ Result<void> read_limits(const Written& w, ServiceOptions& to) {
   return {};
 }
 
+/// The oldest records are the first in key order. An engine in memory can be asked: opening it makes nothing.
+Result<void> check_order(const StoreSpec& spec) {
+  if (spec.engine->persistent) return {};
+  const auto store = open_store(spec, {});
+  KV_TRY(store);
+  if ((*store)->capabilities().ordered) return {};
+  return fail(Code::invalid_argument,
+              "--store {}: it keeps no order, in which --retain-bytes and --retain-age could find the oldest records; "
+              "choose another store (--list-stores), or keep all",
+              spec.engine->name);
+}
+
 Result<void> read_retention(const Written& w, ServiceOptions& to) {
   RetentionOptions& retention = to.committer.retention;
   retention.bytes_max = w.retain_bytes;
   retention.age = w.retain_age;
   if (!retention.enabled()) return {};
+  KV_TRY(check_order(to.spec));
   auto seq_in_key = SeqInKey::of(to.plan.key().text());
   KV_TRY(seq_in_key);
   if (!seq_in_key->leads()) {

@@ -30,7 +30,7 @@ void declare_tail(cli::Command& command, Settings& settings) {
 }
 
 void declare_export(cli::Command& command, Settings& settings) {
-  command.choice("format", &settings.export_form, {"csv", "json", "text"}, "what to write");
+  command.choice("format", &settings.export_form, {"csv", "json", "text"}, "what to write").own_variable();
   declare_selection(command, settings);
 }
 
@@ -42,8 +42,10 @@ void declare_erase(cli::Command& command, Settings& settings) {
 
 void declare_import(cli::Command& command, Settings& settings) {
   command.positional("FILE", &settings.input, "the file; - for stdin").require();
-  command.choice("format", &settings.import_form, {"text", "messages"},
-                 "text: KEY<TAB>VALUE as scan prints it, where numbers are given anew; messages: as a feed sends them");
+  command
+      .choice("format", &settings.import_form, {"text", "messages"},
+              "text: KEY<TAB>VALUE as scan prints it, where numbers are given anew; messages: as a feed sends them")
+      .own_variable();
 }
 
 void declare_rejects(cli::Command& command, Settings& settings) {

@@ -142,10 +142,19 @@ Result<StoreDirectory> StoreDirectory::open(const Engine& engine, const StoreOpt
   directory.read_only_ = options.read_only;
   directory.wanted_ = directory.marker_;
   directory.wanted_.ready = true;
-  for (const auto& [name, value] : options.labels) directory.wanted_.labels[name] = value;
+  for (const auto& [name, value] : options.labels) directory.replace_label(name, value);
   KV_TRY(encode_marker(directory.wanted_));  // Bad labels are found before anything is done.
   if (!options.read_only) KV_TRY(directory.lock_.write_pid());
   return directory;
+}
+
+void StoreDirectory::replace_label(const std::string& name, const std::string& value) {
+  auto& labels = wanted_.labels;
+  const auto there = labels.find(name);
+  if (marker_.ready && there != labels.end() && there->second != value) {
+    labels[name + std::string(kReplacedLabelSuffix)] = there->second;
+  }
+  labels[name] = value;
 }
 
 Result<void> StoreDirectory::mark_ready() {

@@ -9,6 +9,8 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <string_view>
 
 #include "base/posix.hpp"
 #include "kvingest/engine.hpp"
@@ -17,6 +19,10 @@
 #include "storage/store_lock.hpp"
 
 namespace kvingest {
+
+/// A label that was replaced by force stays under its name with this behind it: "key.was". What is in the store came to
+/// be under more than one value.
+inline constexpr std::string_view kReplacedLabelSuffix = ".was";
 
 class StoreDirectory {
  public:
@@ -44,6 +50,8 @@ class StoreDirectory {
  private:
   StoreDirectory(const Posix& posix, std::filesystem::path path, StoreLock lock, Marker marker)
       : posix_(&posix), path_(std::move(path)), lock_(std::move(lock)), marker_(std::move(marker)) {}
+
+  void replace_label(const std::string& name, const std::string& value);
 
   const Posix* posix_;
   std::filesystem::path path_;

@@ -14,11 +14,15 @@ namespace {
 constexpr std::size_t kHelpColumns = 100;
 constexpr std::size_t kHelpIndent = 28;  // Where the meaning of an option begins.
 
-/// KVINGEST_QUEUE_BYTES for queue-bytes.
-std::string environment_name(std::string_view option) {
-  std::string name = "KVINGEST_";
-  for (const char c : option) name += c == '-' ? '_' : static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
-  return name;
+std::string upper_case(std::string_view text) {
+  std::string upper;
+  for (const char c : text) upper += c == '-' ? '_' : static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  return upper;
+}
+
+/// KVINGEST_QUEUE_BYTES for queue-bytes; KVFEED_CPU for an option of kvfeed's own.
+std::string environment_name(std::string_view program, const Option& option) {
+  return (option.own ? upper_case(program) : "KVINGEST") + "_" + upper_case(option.name);
 }
 
 std::optional<std::string_view> environment_value(const char* const* environment, const std::string& name) {
@@ -154,6 +158,11 @@ Option& Option::may_stand_alone(std::string value) {
   return *this;
 }
 
+Option& Option::own_variable() {
+  own = true;
+  return *this;
+}
+
 Option& Option::require() {
   required = true;
   return *this;
@@ -235,7 +244,7 @@ Command& CommandLine::command(std::string name, std::string help) {
 void CommandLine::add_builtins(Command& command) {
   command.flag("help", &help_wanted_, "print this text").short_name('h').builtin = true;
   command.flag("version", &version_wanted_, "print the version").builtin = true;
-  command.text("config", &config_path_, "FILE", "read options from this TOML file").builtin = true;
+  command.text("config", &config_path_, "FILE", "read options from this TOML file").own_variable().builtin = true;
   command.flag("print-config", &print_wanted_, "print the effective configuration as TOML").builtin = true;
 }
 
@@ -267,7 +276,15 @@ std::string CommandLine::help_text() const {
     text += '\n';
   }
   append_options(text, shown);
-  text += "\nOptions may also come from the environment (KVINGEST_OPTION_NAME) and from --config FILE.\n";
+  std::string own;
+  for (const Option& option : shown.options()) {
+    if (option.own && !option.positional) own += (own.empty() ? "" : ", ") + environment_name(program_, option);
+  }
+  text += '\n';
+  append_wrapped(text,
+                 "Options may also come from the environment (KVINGEST_OPTION_NAME" +
+                     (program_ == "kvingest" ? "" : "; but " + own) + ") and from --config FILE.",
+                 0);
   return text;
 }
 
@@ -300,7 +317,7 @@ Result<void> CommandLine::apply(const Option& option, const Values& given, const
   if (const auto found = given.find(option.name); found != given.end())
     return set(option, found->second, (option.positional ? "" : "--") + option.name);
   if (option.positional || option.builtin) return {};
-  const std::string variable = environment_name(option.name);
+  const std::string variable = environment_name(program_, option);
   if (const auto value = environment_value(environment, variable)) {
     const bool is_list = option.kind == Option::Kind::list;
     return set(option, is_list ? split_commas(*value) : std::vector{std::string(*value)}, variable);
@@ -331,7 +348,7 @@ Result<void> CommandLine::read(int argc, const char* const* argv, const char* co
   KV_TRY(split(argc, argv, given));
   const std::vector<const Command*> commands = active();
   given.resize(commands.size());
-  if (const auto path = environment_value(environment, "KVINGEST_CONFIG")) config_path_ = *path;
+  if (const auto path = environment_value(environment, upper_case(program_) + "_CONFIG")) config_path_ = *path;
   for (std::size_t i = 0; i < commands.size(); ++i) {
     for (const Option& option : commands[i]->options()) {
       if (option.builtin) KV_TRY(apply(option, given[i].values, {}, nullptr));

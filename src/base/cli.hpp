@@ -10,6 +10,10 @@
 // parse(), which is the default that --help shows. In the environment the values of a repeatable option are separated
 // by commas. Every program has --help, --version, --config FILE and --print-config.
 //
+// One environment serves all programs. So an option that kvingest has, too, with another meaning or other values is
+// KVFEED_CPU in kvfeed's environment, not KVINGEST_CPU (own_variable()); and so is --config, whose file holds the
+// options of one program.
+//
 // Threads:  none; used before a program starts any.
 // Lifetime: the variables bound to options outlive the CommandLine.
 // Errors:   parse() returns how to end: a usage error carries one sentence that names the option, and the nearest known
@@ -67,6 +71,8 @@ struct Option {
   Option& hide_value();
   /// The option may be given without a value, and then means `value`.
   Option& may_stand_alone(std::string value);
+  /// The environment has it under the program's own name (`KVFEED_CPU`): kvingest has another option of this name.
+  Option& own_variable();
   /// A positional argument that must be given.
   Option& require();
   /// One letter as a second name: `-n`.
@@ -85,6 +91,7 @@ struct Option {
   bool secret = false;
   bool required = false;
   bool positional = false;
+  bool own = false;      ///< See own_variable().
   bool builtin = false;  ///< --help and the like: not part of the configuration.
 };
 

@@ -6,6 +6,7 @@
 #include "query/pages.hpp"
 #include "record/seq_in_key.hpp"
 #include "record/text_escape.hpp"
+#include "storage/store_directory.hpp"
 
 namespace kvingest::query {
 namespace {
@@ -143,6 +144,7 @@ std::string as_json(const Audit& audit) {
   json.begin_object().field("balanced", audit.differences.empty()).field("records", audit.records);
   if (audit.seq_in_key) json.field("numbered", audit.numbered);
   if (!audit.seq_in_key) json.field("overwritten", audit.overwritten);
+  json.field("templates_differ", audit.templates_differ);
   json.field("last_seq", audit.ledger.seq);
   json.field("erased", audit.ledger.removed.erased).field("expired", audit.ledger.removed.expired);
   append_tally(json, audit.ledger.total());
@@ -172,6 +174,8 @@ std::string as_text(const Audit& audit) {
                       audit.ledger.rejects.unkept);
   text += audit.seq_in_key ? fmt::format("  numbered {}\n", audit.numbered)
                            : fmt::format("  overwritten {}\n", audit.overwritten);
+  if (audit.templates_differ)
+    text += "the key template was changed by force: records are counted, and no number is looked for in their keys\n";
   for (const std::string& difference : audit.differences) text += "difference: " + difference + "\n";
   return text + (audit.differences.empty() ? "balanced\n" : "not balanced\n");
 }
@@ -179,12 +183,17 @@ std::string as_text(const Audit& audit) {
 }  // namespace
 
 Result<Audit> audit(const OpenedStore& opened) {
-  const auto label = opened.marker.labels.find("key");
-  auto seq_in_key = SeqInKey::of(label == opened.marker.labels.end() ? std::string_view() : label->second);
+  const auto& labels = opened.marker.labels;
+  const bool differ = labels.contains("key" + std::string(kReplacedLabelSuffix));
+  const auto label = labels.find("key");
+  auto seq_in_key = SeqInKey::of(label == labels.end() || differ ? std::string_view() : label->second);
   KV_TRY(seq_in_key);
   auto ledger = read_ledger(*opened.store);
   KV_TRY(ledger);
-  return Auditor(opened, *seq_in_key, *std::move(ledger)).run();
+  auto found = Auditor(opened, *seq_in_key, *std::move(ledger)).run();
+  KV_TRY(found);
+  found->templates_differ = differ;
+  return found;
 }
 
 Result<bool> print_audit(const OpenedStore& opened, RowForm form, Output& out) {

@@ -20,6 +20,7 @@ struct Audit {
   std::uint64_t overwritten = 0;  ///< Stored, but the key came again. Where keys hold no number.
   std::uint64_t rejects_kept = 0;
   bool seq_in_key = false;
+  bool templates_differ = false;         ///< Keys were made by several templates: no number is looked for in them.
   std::vector<std::string> differences;  ///< Sentences; empty: the ledger balances.
 };
 

@@ -11,15 +11,17 @@ namespace kvingest::query {
 namespace {
 
 void append_line(std::string& to, std::uint64_t number, const RejectRecord& reject) {
-  to += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", number, escaped(reject.source), reject.line, reject.offset,
-                    escaped(reject.peer), reject.reason, reject.length, escaped(reject.detail));
+  to += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{:016x}\t{}\n", number, escaped(reject.source), reject.line,
+                    reject.offset, escaped(reject.peer), reject.reason, reject.length, reject.checksum,
+                    escaped(reject.detail));
 }
 
 void append_object(std::string& to, std::uint64_t number, const RejectRecord& reject) {
   JsonWriter json;
   json.begin_object().field("number", number).field("source", reject.source).field("line", reject.line);
   json.field("offset", reject.offset).field("peer", reject.peer).field("reason", reject.reason);
-  json.field("detail", reject.detail).field("length", reject.length).field("bytes", reject.bytes).end_object();
+  json.field("detail", reject.detail).field("length", reject.length);
+  json.field("xxh3", fmt::format("{:016x}", reject.checksum)).field("bytes", reject.bytes).end_object();
   to += json.text();
 }
 

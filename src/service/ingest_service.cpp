@@ -8,6 +8,7 @@
 #include "base/quantity.hpp"
 #include "kvingest/ledger.hpp"
 #include "service/store_columns.hpp"
+#include "storage/store_directory.hpp"
 
 namespace kvingest {
 namespace {
@@ -72,6 +73,19 @@ Result<void> IngestService::open_listeners() {
   return {};
 }
 
+/// Keys of another template may stand anywhere in the order, and what looks like a number in them is none.
+Result<void> IngestService::check_retention() const {
+  if (!options_.committer.retention.enabled() || !options_.spec.engine->persistent) return {};
+  const auto marker = read_marker(options_.store.dir);
+  KV_TRY(marker);
+  const auto before = marker->labels.find("key" + std::string(kReplacedLabelSuffix));
+  if (before == marker->labels.end()) return {};
+  return fail(Code::invalid_argument,
+              "{} has keys of several templates (before --force-template it was '{}'), so --retain-bytes and "
+              "--retain-age cannot find the oldest records; leave them out, or choose another directory",
+              options_.store.dir.native(), before->second);
+}
+
 /// What the store holds may forbid to feed it.
 Result<void> IngestService::check_store() {
   const auto unfinished = store_->get(Space::meta, kMetaConversion, [](std::string_view) {});
@@ -81,6 +95,7 @@ Result<void> IngestService::check_store() {
                 "{} is an unfinished conversion: run kvq convert again to complete it, or choose another directory",
                 options_.store.dir.native());
   }
+  KV_TRY(check_retention());
   auto columns = settle_columns(*store_, options_.plan, options_.store);
   KV_TRY(columns);
   agreed_columns_.set(std::move(*columns));

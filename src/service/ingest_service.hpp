@@ -88,6 +88,7 @@ class IngestService {
 
   Result<void> open_listeners();
   Result<void> check_store();
+  Result<void> check_retention() const;
   void accept(net::StreamProtocol::socket socket, std::string peer);
   Result<void> start_workers();
   Result<void> announce();

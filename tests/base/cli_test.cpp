@@ -132,9 +132,9 @@ TEST_CASE("the option wins over the environment, and that over the file") {
 
 TEST_CASE("the file may be named in the environment, and holds every kind of value") {
   const ConfigFile config("json = true\nlisten = ['a:1', 'b:2']\nqueue-bytes = 4096\ndemo = 5\nidle-timeout = '2s'\n");
-  const std::string variable = "KVINGEST_CONFIG=" + config.file;
+  const std::string variable = "PROG_CONFIG=" + config.file;
   Program p;
-  REQUIRE_FALSE(p.parse({}, {variable.c_str()}));
+  REQUIRE_FALSE(p.parse({}, {variable.c_str(), "KVINGEST_CONFIG=/no/such.toml"}));
   CHECK(p.json);
   CHECK(p.listen == std::vector<std::string>{"a:1", "b:2"});
   CHECK(p.queue_bytes == 4096);
@@ -148,6 +148,26 @@ TEST_CASE("the environment separates the values of a repeatable option by commas
   CHECK(p.listen == std::vector<std::string>{"a:1", "b:2"});
   CHECK(p.json);
   CHECK(p.dir.empty());
+}
+
+TEST_CASE("an option whose name kvingest uses otherwise is found in the program's own environment") {
+  const char* const environment[] = {"KVINGEST_CPU=auto", "KVFEED_CPU=3", "KVINGEST_JSON=true", nullptr};
+  for (const bool asks_for_help : {false, true}) {
+    CommandLine line("kvfeed", "Sends things.");
+    std::optional<int> cpu;
+    bool json = false;
+    line.root().number("cpu", &cpu, "C", "pin").own_variable();
+    line.root().flag("json", &json, "print JSON");
+    const char* const arguments[] = {"kvfeed", "--help"};
+    const auto ending = line.parse(asks_for_help ? 2 : 1, arguments, environment);
+    REQUIRE(ending.has_value() == asks_for_help);
+    if (ending) {
+      CHECK(holds(ending->out, "(KVINGEST_OPTION_NAME; but KVFEED_CONFIG, KVFEED_CPU) and from --config FILE."));
+      continue;
+    }
+    CHECK(cpu == 3);
+    CHECK(json);
+  }
 }
 
 TEST_CASE("an unknown option is refused with the nearest known one") {

@@ -181,6 +181,14 @@ TEST_CASE("another template is taken when it is forced") {
   CHECK(second.sync("two\n").number("stored") == 1);
   second.stop();
   CHECK(count_records(temp / "db") == 2);
+  const std::string dir = (temp / "db").native();
+  const Finished audited = run({program("kvq"), "audit", "--dir", dir});
+  CAPTURE(audited.out);
+  CHECK(audited.exit.code == 0);
+  CHECK(audited.out.find("the key template was changed by force") != std::string::npos);
+  CHECK(audited.out.find("overwritten 0\n") != std::string::npos);
+  check_refused(run_kvingest(listen_anywhere({"--dir", dir, "--force-template", "--retain-bytes", "1M"})), 3,
+                "has keys of several templates (before --force-template it was");
 }
 
 ENGINE_SCENARIO(persistent, "a store that cannot be made or opened is said with its path, exit 3") {

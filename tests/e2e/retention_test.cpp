@@ -111,7 +111,17 @@ TEST_CASE("retention is refused where the oldest records cannot be found") {
   TempDir temp;
   check_refused(run_kvingest({"--dir", (temp / "db").native(), "--key", "{line}/{seq}", "--retain-age", "1h"}), 2,
                 "keys begin with {seq}");
-  check_refused(run_kvingest({"--store", "hash", "--listen", "127.0.0.1:0", "--retain-bytes", "1M"}), 1, "no order");
+  for (const std::string option : {"--retain-bytes", "--retain-age"}) {
+    const Finished refused = run_kvingest({"--store", "hash", "--listen", "127.0.0.1:0", option, "1000"});
+    check_refused(refused, 2, "no order");
+    check_refused(refused, 2, "choose another store (--list-stores)");
+  }
+  for (const std::string store : {"null", "map"}) {
+    Service service({.store = store, .args = {"--retain-bytes", "100", "--http", "127.0.0.1:0"}});
+    CHECK(service.sync(numbered_lines(100)).number("stored") == 100);
+    CHECK((store == "null" || eventually([&] { return expired(service) > 90; })));
+    check_balance(service.stop());
+  }
 }
 
 }  // namespace

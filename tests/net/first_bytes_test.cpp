@@ -30,6 +30,7 @@ TEST_CASE("requests of other protocols are recognized, whole or byte by byte") {
       {"\x16\x03\x01\x02\x00\x01"s, FirstBytes::tls},
       {"\x16\x03\x04"s, FirstBytes::tls},
       {"\xFF\xFD\x18", FirstBytes::telnet},
+      {"\xFF\xFB\x01\xFF\xFB\x03", FirstBytes::telnet},
       {"*1\r\n$4\r\nPING\r\n", FirstBytes::resp},
       {"*12\r\n$", FirstBytes::resp},
   };
@@ -42,8 +43,11 @@ TEST_CASE("requests of other protocols are recognized, whole or byte by byte") {
 
 TEST_CASE("data may begin like a protocol") {
   for (const std::string& stream : {"GET a life\n"s, "GET  / HTTP/1.1"s, "GETTING"s, "get / HTTP/1.1"s,
-                                    "PATCH / HTTP/1.1"s, "\xFF data"s, "\xFF\xFF"s, "\x16\x03\x05"s, "\x16\x04"s,
-                                    "*1 is a rating\n"s, "*\r\n$"s, "*1\r\n+"s, "AAPL,1\n"s, "GET /\n"s}) {
+                                    "PATCH / HTTP/1.1"s, "\xFF data"s, "\xFF\xFF"s,
+                                    "\xFF\xFE"
+                                    "A\0,\0"s,
+                                    "\xFF\xFE\x01"s, "\xFF\xFC"s, "\x16\x03\x05"s, "\x16\x04"s, "*1 is a rating\n"s,
+                                    "*\r\n$"s, "*1\r\n+"s, "AAPL,1\n"s, "GET /\n"s}) {
     CAPTURE(stream);
     CHECK(recognize(stream) == FirstBytes::lines);
     CHECK(byte_by_byte(stream) == FirstBytes::lines);

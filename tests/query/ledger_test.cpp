@@ -1,6 +1,9 @@
 // audit and rejects on stores that a real kvingest filled.
 #include "kvingest/ledger.hpp"
 
+#include <fmt/format.h>
+#include <xxhash.h>
+
 #include "query/audit.hpp"
 #include "record/seq_in_key.hpp"
 #include "tests/query/stores.hpp"
@@ -127,6 +130,10 @@ TEST_CASE("rejects are listed with where they came from, and exported byte for b
   CHECK(list[1]["source"].text() == "@");
   const std::string text = test::kvq_out({"rejects", "list"}, temp / "db");
   CHECK(text.starts_with("1\t@\t2\t15\t127.0.0.1:"));
+  // XXH3 of the whole message, which is all that is known of the rest of one that was too long to keep.
+  const std::string checksum = fmt::format("{:016x}", XXH3_64bits(bad.data(), bad.size()));
+  CHECK(list[0]["xxh3"].text() == checksum);
+  CHECK(text.find("\tbad_json\t" + std::to_string(bad.size()) + "\t" + checksum + "\t") != std::string::npos);
 }
 
 TEST_CASE("replay stores what has become good, once, and the ledger moves with it") {

@@ -157,8 +157,9 @@ TEST_CASE("labels can be replaced by force, and are added where there is none") 
   REQUIRE(marker);
   CHECK(marker->labels.at("key") == "{symbol}");
   CHECK(marker->labels.at("format") == "csv");
+  CHECK(marker->labels.at("key.was") == "{seq}");
   opened({.dir = world.dir, .labels = {{"columns", "a,b"}}});
-  CHECK(read_marker(world.dir)->labels.size() == 3);
+  CHECK(read_marker(world.dir)->labels.size() == 4);
 }
 
 TEST_CASE("a directory with foreign files is refused and left alone") {
