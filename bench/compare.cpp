@@ -32,6 +32,7 @@ struct Run {
 /// Rates and ratios are better when higher, times and bytes when lower; others (switches, shares) are neither.
 int direction(const RunRow& row) {
   if (row.unit == "1/s" || row.metric.starts_with("ratio_")) return 1;
+  if (row.metric.starts_with("send_to_durable")) return -1;
   if (row.unit == "ns" || row.unit == "s" || row.unit == "bytes") return -1;
   return 0;
 }

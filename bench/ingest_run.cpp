@@ -71,7 +71,10 @@ class IngestRun {
   [[nodiscard]] std::filesystem::path ports() const { return dir_ / "ports"; }
   [[nodiscard]] std::filesystem::path store_dir() const { return dir_ / "db"; }
   [[nodiscard]] std::string program(const char* name) const { return (setup_.programs / name).string(); }
-  [[nodiscard]] std::string messages() const { return std::to_string(setup_.settings.messages); }
+  [[nodiscard]] std::uint64_t message_count() const {
+    return what_.messages != 0 ? what_.messages : setup_.settings.messages;
+  }
+  [[nodiscard]] std::string messages() const { return std::to_string(message_count()); }
 
   [[nodiscard]] std::vector<std::string> receiver_command() const {
     const std::string cpu = std::to_string(setup_.placement.ingest);
@@ -84,41 +87,85 @@ class IngestRun {
       case IngestKind::store:
         break;
     }
-    return {program("kvingest"),
-            "--store",
-            what_.store.name,
-            "--dir",
-            store_dir().string(),
-            "--listen",
-            "127.0.0.1:0",
-            "--port-file",
-            ports().string(),
-            "--cpu",
-            cpu,
-            "--durability",
-            what_.durability,
-            "--json",
-            "--quiet"};
+    std::vector<std::string> command = {program("kvingest"),
+                                        "--store",
+                                        what_.store.name,
+                                        "--dir",
+                                        store_dir().string(),
+                                        "--listen",
+                                        "127.0.0.1:0",
+                                        "--port-file",
+                                        ports().string(),
+                                        "--cpu",
+                                        cpu,
+                                        "--durability",
+                                        what_.durability,
+                                        "--json",
+                                        "--quiet"};
+    if (what_.format == "line") return command;
+    command.insert(command.end(), {"--format", what_.format, "--key", std::string(kTradeKey)});
+    if (what_.format == "csv") command.insert(command.end(), {"--columns", std::string(kTradeColumns)});
+    return command;
+  }
+
+  [[nodiscard]] std::vector<std::string> feed_command(const std::string& address) const {
+    const Settings& s = setup_.settings;
+    std::vector<std::string> command = {program("kvfeed"),
+                                        "--connect",
+                                        address,
+                                        "--messages",
+                                        messages(),
+                                        "--batch",
+                                        std::to_string(what_.batch),
+                                        "--cpu",
+                                        std::to_string(setup_.placement.feed),
+                                        "--quiet",
+                                        "--json"};
+    const auto add = [&command](const std::string& name, std::string value) {
+      command.push_back(name);
+      command.push_back(std::move(value));
+    };
+    if (what_.file != nullptr) add("--file", what_.file->path.string());
+    if (what_.connections > 1) add("--connections", std::to_string(what_.connections));
+    if (!what_.ack.empty()) {
+      add("--source", "kvbench");
+      add("--ack", what_.ack);
+    }
+    if (what_.rate > 0) {
+      add("--rate", std::to_string(what_.rate));
+      command.emplace_back("--latency");
+    } else {
+      add("--interval-us", std::to_string(s.interval_us));
+    }
+    return command;
   }
 
   /// Runs the feed to its end, which is when the receiver has taken everything and made it durable.
   Result<void> feed_all(Child& receiver) {
     std::string kind, address;
     std::ifstream(ports()) >> kind >> address;
-    const Settings& s = setup_.settings;
-    auto feed = Child::start(
-        {program("kvfeed"), "--connect", address, "--messages", messages(), "--batch", std::to_string(what_.batch),
-         "--interval-us", std::to_string(s.interval_us), "--cpu", std::to_string(setup_.placement.feed), "--quiet"},
-        dir_, "kvfeed");
+    auto feed = Child::start(feed_command(address), dir_, "kvfeed");
     KV_TRY(feed);
     KV_TRY(wait_for(*feed, receiver));
     auto used = feed->usage();
-    if (used) return {};
+    if (used) return read_latency(feed->output());
     // Where the receiver failed, its own words say more than the feed's.
     auto receiver_ended = receiver.wait(milliseconds(1'000));
     KV_TRY(receiver_ended);
     if (*receiver_ended) KV_TRY(receiver.usage());
     return tl::unexpected<Error>(used.error());
+  }
+
+  Result<void> read_latency(const std::string& text) {
+    if (what_.rate == 0) return {};
+    simdjson::dom::parser parser;
+    simdjson::dom::element json;
+    const bool good = parser.parse(text).get(json) == simdjson::SUCCESS &&
+                      json["latency_us"]["p50"].get(latency_.p50_us) == simdjson::SUCCESS &&
+                      json["latency_us"]["p99"].get(latency_.p99_us) == simdjson::SUCCESS &&
+                      json["latency_us"]["p999"].get(latency_.p999_us) == simdjson::SUCCESS;
+    if (!good) return fail(Code::io_error, "kvfeed printed no latency: '{}'", text);
+    return {};
   }
 
   /// Waits for the end of `child`, with an eye on the memory of `watched`.
@@ -137,12 +184,19 @@ class IngestRun {
 
   [[nodiscard]] std::chrono::seconds run_max() const {
     const Settings& s = setup_.settings;
-    const std::uint64_t slept = s.messages / what_.batch * s.interval_us / 1'000'000 * 2;
-    return std::chrono::seconds(60 + s.messages / kSlowestPerSecond + slept);
+    const std::uint64_t slept = message_count() / what_.batch * s.interval_us / 1'000'000 * 2;
+    return std::chrono::seconds(60 + message_count() / kSlowestPerSecond + slept);
+  }
+
+  [[nodiscard]] Result<void> check_store(std::uint64_t sent) const {
+    const KeyedBy keyed_by = what_.format == "line" ? KeyedBy::number : KeyedBy::trade;
+    if (what_.file != nullptr) return check_lines(store_dir(), sent, what_.file->digest, keyed_by);
+    if (what_.connections > 1) return check_lines(store_dir(), sent, numbered_digest(sent), keyed_by);
+    return check_records(store_dir(), sent);
   }
 
   Result<void> check(const Printed& printed) const {
-    const std::uint64_t sent = setup_.settings.messages;
+    const std::uint64_t sent = message_count();
     if (printed.received != sent)
       return fail(Code::corrupt, "{}: {} messages were sent, {} received", what_.text(), sent, printed.received);
     if (what_.kind != IngestKind::store) return {};
@@ -150,7 +204,7 @@ class IngestRun {
       return fail(Code::corrupt, "{}: {} messages were sent, {} stored", what_.text(), sent, printed.stored);
     // What a store in memory held is gone with its process; for those the ledger is all there is.
     if (!what_.store.engine->persistent) return {};
-    if (auto right = check_records(store_dir(), sent); !right) return fail(right.error(), "{}", what_.text());
+    if (auto right = check_store(sent); !right) return fail(right.error(), "{}", what_.text());
     return {};
   }
 
@@ -162,6 +216,7 @@ class IngestRun {
     m.rss_anon_max_bytes = rss_anon_max_bytes_;
     m.usage = usage;
     m.level = printed.level;
+    m.latency = latency_;
     return m;
   }
 
@@ -169,6 +224,7 @@ class IngestRun {
   const IngestCase& what_;
   const std::filesystem::path& dir_;
   std::uint64_t rss_anon_max_bytes_ = 0;
+  Latency latency_;
 };
 
 }  // namespace
@@ -182,13 +238,13 @@ std::string IngestCase::workload() const {
     case IngestKind::store:
       break;
   }
-  return "line";
+  return name.empty() ? "line" : name;
 }
 
 std::string IngestCase::text() const {
   if (kind == IngestKind::seek_write) return "bare loop of lseek and write";
-  const std::string name = kind == IngestKind::discard ? "discard" : store.name + " at " + durability;
-  return fmt::format("{}, {} lines a send", name, batch);
+  const std::string subject = kind == IngestKind::discard ? "discard" : store.name + " at " + durability;
+  return fmt::format("{}{}, {} lines a send", subject, name.empty() ? "" : ", " + name, batch);
 }
 
 Result<IngestMeasurement> run_ingest(const IngestSetup& setup, const IngestCase& what,

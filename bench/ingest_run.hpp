@@ -11,6 +11,7 @@
 
 #include "bench/child.hpp"
 #include "bench/settings.hpp"
+#include "bench/trades.hpp"
 #include "kvingest/result.hpp"
 
 namespace kvingest::bench {
@@ -28,9 +29,25 @@ struct IngestCase {
   std::string durability;  ///< As asked for.
   std::uint64_t batch = 256;
 
+  // Where it is not "numbered lines as fast as they are taken, over one connection".
+  std::string name = {};           ///< Of the workload; empty: that of its kind.
+  const LineFile* file = nullptr;  ///< Trades; outlives it.
+  std::string format = "line";     ///< Other than line: the trades are parsed, and their keys are {symbol}/{ts}.
+  std::string ack = {};            ///< Pushed as a named source with this --ack.
+  std::uint64_t connections = 1;
+  std::uint64_t messages = 0;  ///< 0: as many as the settings say.
+  std::uint64_t rate = 0;      ///< Lines a second, open loop, with their latency.
+
   [[nodiscard]] std::string workload() const;
   /// For messages: "lmdb at disk, 256 lines a send".
   [[nodiscard]] std::string text() const;
+};
+
+/// From the intended send of lines to the word that they are durable, in microseconds.
+struct Latency {
+  double p50_us = 0;
+  double p99_us = 0;
+  double p999_us = 0;
 };
 
 /// What one run of it gave.
@@ -41,6 +58,7 @@ struct IngestMeasurement {
   std::uint64_t rss_anon_max_bytes = 0;  ///< The most seen; looked at every few milliseconds.
   Usage usage;                           ///< Of the whole process, from start to end.
   std::string level;                     ///< The durability really given.
+  Latency latency;                       ///< Of an open loop.
 };
 
 /// Where the programs are and how a run is set up.

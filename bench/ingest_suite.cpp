@@ -5,6 +5,7 @@
 
 #include "base/interrupt.hpp"
 #include "base/quantity.hpp"
+#include "bench/feeds_table.hpp"
 #include "bench/ingest_run.hpp"
 #include "bench/statistics.hpp"
 #include "bench/suite.hpp"
@@ -102,7 +103,7 @@ class IngestSuite {
       report({from, to});
       from = to;
     }
-    return {};
+    return bench_.settings.lines_only ? Result<void>() : run_feeds_table(bench_);
   }
 
  private:

@@ -96,7 +96,8 @@ Result<double> measure_loopback(const Placement& placement) {
   return median_us;
 }
 
-/// The times in microseconds of appending `bytes` to a file and syncing it.
+}  // namespace
+
 Result<std::vector<double>> measure_syncs(const std::filesystem::path& path, std::size_t bytes, int times) {
   auto file = File::open(Posix::real(), path, O_WRONLY | O_CREAT | O_TRUNC);
   KV_TRY(file);
@@ -112,8 +113,6 @@ Result<std::vector<double>> measure_syncs(const std::filesystem::path& path, std
   std::filesystem::remove(path, ignored);
   return took_us;
 }
-
-}  // namespace
 
 Result<ProbeFigures> probe_machine(const std::filesystem::path& dir, const Placement& placement) {
   ProbeFigures figures;

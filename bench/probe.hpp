@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "base/json_writer.hpp"
 #include "bench/settings.hpp"
@@ -24,6 +25,10 @@ struct ProbeFigures {
 
 /// `dir` is where files are written for a moment. Fails with: io_error, no_space.
 [[nodiscard]] Result<ProbeFigures> probe_machine(const std::filesystem::path& dir, const Placement& placement);
+
+/// The times in microseconds of appending `bytes` to a new file and syncing it, `times` times; the file is removed.
+[[nodiscard]] Result<std::vector<double>> measure_syncs(const std::filesystem::path& path, std::size_t bytes,
+                                                        int times);
 
 void write_probe(JsonWriter& json, const ProbeFigures& figures);
 [[nodiscard]] std::string probe_text(const ProbeFigures& figures);

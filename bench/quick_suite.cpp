@@ -17,6 +17,7 @@ Result<void> run_quick_suite(Bench& bench) {
   settings.messages = std::min(settings.messages, kMessagesMax);
   settings.repeat = std::min(settings.repeat, kRepeatMax);
   settings.second_batch = 0;
+  settings.lines_only = true;
   if (!settings.items) settings.items = kKeys;
   Bench smaller{settings, bench.stores, bench.placement, bench.programs, bench.work_dir, bench.results};
   KV_TRY(run_ingest_suite(smaller));

@@ -35,6 +35,7 @@ void declare_options(cli::Command& command, Settings& s) {
   command.number("messages", &s.messages, "N", "lines that the feed sends in each run", 1, kMessagesMax).own_variable();
   command.number("batch", &s.batch, "N", "lines a send", 1, kBatchMax);
   command.number("second-batch", &s.second_batch, "N", "lines a send in the second table; 0: none", 0, kBatchMax);
+  command.flag("lines-only", &s.lines_only, "ingest: leave out formats, acknowledgements, connections and latency");
   command.number("interval-us", &s.interval_us, "U", "microseconds that the feed sleeps after each batch");
   command.number("feed-cpu", &s.feed_cpu, "C", "pin the feed to this CPU (default the first)").own_variable();
   command.number("cpu", &s.cpu, "C", "pin the ingestion to this CPU (default the last)").own_variable();

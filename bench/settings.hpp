@@ -21,6 +21,7 @@ struct Settings {
   std::uint64_t batch = 256;
   std::uint64_t second_batch = 4096;
   std::uint64_t interval_us = 0;
+  bool lines_only = false;
   std::optional<int> feed_cpu;
   std::optional<int> cpu;
   std::optional<std::string> durability;

@@ -10,7 +10,7 @@ constexpr std::uint64_t kUsualItems = 1'000'000;
 
 /// What a store needs for a line of a run, at most (slots, indexes, logs and their copies), and beside the lines.
 Needs ingest_needs(const Settings& settings) {
-  constexpr std::uint64_t kDiskBytesPerMessage = 300;
+  constexpr std::uint64_t kDiskBytesPerMessage = 450;  // With the lines of two formats.
   constexpr std::uint64_t kDiskBytesBeside = std::uint64_t{256} << 20;
   return {.disk_bytes = kDiskBytesBeside + settings.messages * kDiskBytesPerMessage};
 }

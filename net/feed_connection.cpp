@@ -16,10 +16,6 @@
 namespace kvingest::net {
 namespace {
 
-// Answers a peer has not taken; beyond it the connection is not read, so a peer that never reads costs this and no
-// more.
-constexpr std::size_t kOutputBytesMax = 64 << 10;
-
 bool would_block(int error) {
   return error == EAGAIN || error == EWOULDBLOCK;
 }
@@ -42,7 +38,7 @@ asio::awaitable<FeedEnd> FeedConnection::run() {
       continue;
     }
     session_.take({});  // What was held while the session waited for its welcome.
-    const Turn turn = read_turn();
+    const Turn turn = session_.full() ? Turn::more : read_turn();
     session_.end_turn();
     flush();
     if (turn == Turn::drained && !draining_ && !session_.waits_for_welcome()) {
@@ -57,15 +53,14 @@ asio::awaitable<FeedEnd> FeedConnection::run() {
   co_return session_.why_ended();
 }
 
-/// Not to be read for now: the committer's queue is full, the peer does not take its answers, or it is not welcome yet.
+/// Not to be read for now: the committer's queue is full, too much of this peer waits, or it is not welcome yet.
 bool FeedConnection::must_wait() {
-  if (session_.waits_for_welcome() || !worker_.sink().has_room(worker_)) return true;
-  return session_.output().size() > kOutputBytesMax && !peer_lost_ && !draining_;
+  return session_.waits_for_welcome() || !worker_.sink().has_room(worker_) || session_.full();
 }
 
 FeedConnection::Turn FeedConnection::read_turn() {
   std::size_t taken = 0;
-  while (taken < FeedWorker::kReceiveBytes && !session_.ended() && !session_.waits_for_welcome()) {
+  while (taken < FeedWorker::kReceiveBytes && !session_.ended() && !session_.waits_for_welcome() && !session_.full()) {
     if (idle_out_ || (draining_ && drain_bytes_left_ == 0)) {
       session_.end(false, draining_ ? FeedEnd::stopped : FeedEnd::peer);
       break;
@@ -89,7 +84,8 @@ FeedConnection::Turn FeedConnection::read_turn() {
     if (draining_) drain_bytes_left_ -= bytes;
     taken += bytes;
     session_.take(std::string_view(worker_.receive_buffer(), bytes));
-    if (bytes < wanted && !draining_ && !session_.ended()) return Turn::drained;  // It is empty, most likely.
+    if (bytes < wanted && !draining_ && !session_.ended() && !session_.full())
+      return Turn::drained;  // It is empty, most likely.
   }
   return Turn::more;
 }
@@ -97,6 +93,7 @@ FeedConnection::Turn FeedConnection::read_turn() {
 void FeedConnection::drain() {
   if (draining_) return;
   draining_ = true;
+  session_.lift_bounds();
   int waiting = 0;
   if (::ioctl(socket_.native_handle(), FIONREAD, &waiting) == 0 && waiting > 0) {
     drain_bytes_left_ = static_cast<std::size_t>(waiting);

@@ -126,7 +126,8 @@ void FeedSession::welcome(const Parcel& parcel) {
     answer(ControlAnswer("welcome")
                .add("source", origin_->source)
                .add("next", parcel.next_line)
-               .add("format", to_string(options_.plan->format())));
+               .add("format", to_string(options_.plan->format()))
+               .add("max_line", options_.line_bytes_max));
   }
 }
 

@@ -108,6 +108,7 @@ void FeedSession::end_turn() {
 /// A last message that is not complete: of a named source it is forgotten, since it will be sent again.
 void FeedSession::end(bool properly, FeedEnd why) {
   if (ended()) return;
+  bounded_ = false;                   // Nothing more comes, and what is held has to go somewhere.
   if (!held_.empty() && cutting()) {  // First bytes that never became a pattern are data.
     recognized_ = true;
     cut(std::exchange(held_, {}));
@@ -116,6 +117,8 @@ void FeedSession::end(bool properly, FeedEnd why) {
   if (!origin_->named() && !waits_for_welcome()) {
     parcel();
     if (properly && options_.framing == Framing::newline) {
+      if (std::visit([](const auto& cutter) { return cutter.unfinished_bytes(); }, cutter_) > 0)
+        parcel_->unterminated = 1;
       std::visit([&](auto& cutter) { cutter.finish(*this); }, cutter_);
     } else {
       struct Truncated {
@@ -173,7 +176,7 @@ bool FeedSession::long_line(const LongMessage& message, std::uint64_t offset) {
     reject(message, offset, "too_long",
            fmt::format("{} bytes; at most {} (--max-line)", message.length, options_.line_bytes_max));
   }
-  return !ended();
+  return cutting();
 }
 
 bool FeedSession::take_data(std::string_view message, std::uint64_t offset) {
@@ -196,7 +199,7 @@ bool FeedSession::take_data(std::string_view message, std::uint64_t offset) {
     return true;
   }
   take_record(message, offset);
-  return !ended();
+  return cutting();
 }
 
 void FeedSession::take_record(std::string_view message, std::uint64_t offset) {
@@ -253,15 +256,15 @@ void FeedSession::reject(const LongMessage& message, std::uint64_t offset, std::
   if (rejected_listed_ < kRejectedLinesMax) {
     rejected_lines_ += (rejected_listed_++ > 0 ? "," : "") + std::to_string(line_);
   }
-  parcel_->rejects.push_back({.peer = origin_->peer,
-                              .source = origin_->source,
-                              .line = line_,
-                              .offset = offset,
-                              .reason = std::string(reason),
-                              .detail = std::string(detail),
-                              .length = message.length,
-                              .checksum = message.checksum,
-                              .bytes = std::string(message.kept)});
+  parcel_->add_reject({.peer = origin_->peer,
+                       .source = origin_->source,
+                       .line = line_,
+                       .offset = offset,
+                       .reason = std::string(reason),
+                       .detail = std::string(detail),
+                       .length = message.length,
+                       .checksum = message.checksum,
+                       .bytes = std::string(message.kept)});
   if (options_.strict && !ended())
     turn_away("rejected", fmt::format("line {}: {}: {} (--strict)", line_, reason, detail));
 }

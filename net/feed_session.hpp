@@ -62,6 +62,13 @@ class FeedSession {
   [[nodiscard]] FeedEnd why_ended() const noexcept { return *end_; }
   /// Waiting for the answer to a hello: not to be read.
   [[nodiscard]] bool waits_for_welcome() const noexcept { return hello_.has_value(); }
+  /// As much of this connection waits as may: answers for its peer to take, syncs for the disk, a parcel to be handed
+  /// over. Bytes that came already are held.
+  [[nodiscard]] bool full() const noexcept {
+    return bounded_ && (output_.size() > kOutputBytesMax || syncs_.size() >= kSyncsMax || parcel_is_full());
+  }
+  /// The service stops: what the kernel took is bounded, and all of it is taken.
+  void lift_bounds() noexcept { bounded_ = false; }
   /// Every parcel has come back.
   [[nodiscard]] bool settled() const noexcept { return outstanding_ == 0; }
 
@@ -84,12 +91,20 @@ class FeedSession {
 
  private:
   static constexpr std::size_t kRejectedLinesMax = 32;  // Of a connection, that `synced` names.
+  // What one connection may have waiting. A peer can make kvingest keep far more than it sends: an answer for 9 bytes,
+  // a reject with its place and reason for 2.
+  static constexpr std::size_t kOutputBytesMax = 64 << 10;
+  static constexpr std::size_t kSyncsMax = 256;
+  static constexpr std::size_t kParcelBytesMax = 512 << 10;  // A turn's bytes, with their keys.
 
   struct Hello {
     std::optional<std::uint64_t> from;
   };
 
-  [[nodiscard]] bool cutting() const noexcept { return !ended() && !waits_for_welcome(); }
+  [[nodiscard]] bool cutting() const noexcept { return !ended() && !waits_for_welcome() && !full(); }
+  [[nodiscard]] bool parcel_is_full() const noexcept {
+    return parcel_ && parcel_->batch.bytes().size() + parcel_->rejects_bytes > kParcelBytesMax;
+  }
   void cut(std::string_view bytes);
   /// The fast path: a message of two bytes or more that is stored as it stands, under its number.
   [[nodiscard]] bool is_plain(std::string_view message) const noexcept {
@@ -157,6 +172,7 @@ class FeedSession {
   std::chrono::steady_clock::time_point acked_at_{};
   std::string output_;
   bool peer_lost_ = false;
+  bool bounded_ = true;
   std::size_t carried_counted_ = 0;  // This connection's part of the worker's unfinished bytes.
   std::optional<FeedEnd> end_;
 };

@@ -70,9 +70,10 @@ bool no_descriptors(const asio::error_code& error) {
 
 }  // namespace
 
-Listener::Listener(asio::io_context& context, Accept accept)
+Listener::Listener(asio::io_context& context, Accept accept, Refused refused)
     : context_(context),
       accept_(std::move(accept)),
+      refused_(std::move(refused)),
       acceptor_(context),
       reserve_fd_(::open("/dev/null", O_RDONLY | O_CLOEXEC)) {}
 
@@ -142,7 +143,10 @@ void Listener::refuse_one() {
   ::close(reserve_fd_);
   asio::error_code error;
   acceptor_.non_blocking(true, error);
-  if (auto peer = acceptor_.accept(error); !error) refuse(peer, "no_descriptors", "try again later");
+  if (auto peer = acceptor_.accept(error); !error) {
+    refuse(peer, "no_descriptors", "try again later");
+    refused_();
+  }
   reserve_fd_ = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 

@@ -22,7 +22,10 @@ class Listener {
   /// Takes an accepted socket and its peer's address; any socket it does not keep is closed.
   using Accept = std::function<void(StreamProtocol::socket socket, std::string peer)>;
 
-  Listener(asio::io_context& context, Accept accept);
+  /// A peer was turned away because no descriptors are left.
+  using Refused = std::function<void()>;
+
+  Listener(asio::io_context& context, Accept accept, Refused refused);
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
   ~Listener();
@@ -43,6 +46,7 @@ class Listener {
 
   asio::io_context& context_;
   Accept accept_;
+  Refused refused_;
   asio::basic_socket_acceptor<StreamProtocol> acceptor_;
   std::string address_;
   std::string unix_path_;

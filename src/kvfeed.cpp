@@ -8,6 +8,7 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,6 +33,8 @@ constexpr std::uint64_t kMessagesDefault = 1'000'000;
 constexpr std::uint64_t kBatchLinesMax = 1'000'000;
 constexpr std::uint64_t kIntervalUsMax = 60'000'000;
 constexpr std::uint64_t kRateMax = 1'000'000'000;
+constexpr std::uint64_t kConnectionsMax = 10'000;
+constexpr std::chrono::milliseconds kAckDefault{100};
 
 struct Settings {
   std::optional<std::string> listen;
@@ -45,7 +48,9 @@ struct Settings {
   std::uint64_t batch = 256;
   std::uint64_t interval_us = 0;
   std::uint64_t rate = 0;
+  std::uint64_t connections = 1;
   std::optional<std::string> source;
+  std::optional<std::string> ack;
   std::chrono::milliseconds retry_for{60'000};
   bool latency = false;
   std::optional<int> cpu;
@@ -69,8 +74,13 @@ void declare(cli::Command& options, Settings& s) {
   options.number("batch", &s.batch, "N", "lines a send", 1, kBatchLinesMax);
   options.number("interval-us", &s.interval_us, "U", "microseconds to sleep after each batch", 0, kIntervalUsMax);
   options.number("rate", &s.rate, "N", "lines a second, open loop; 0: as fast as they are taken", 0, kRateMax);
+  options.number("connections", &s.connections, "N", "push over so many connections, a batch to each in turn", 1,
+                 kConnectionsMax);
   options.text("source", &s.source, "NAME",
                "push exactly once under this name: go on after a break where the store says");
+  options.text(
+      "ack", &s.ack, "T|none",
+      "with --source: ask to be told what is durable at most so often (default 100ms; with --latency at once)");
   options.duration("retry-for", &s.retry_for, "with --source: give up when nothing became durable for so long");
   options.flag("latency", &s.latency, "with --source: report times from the intended send to durable");
   options.number("cpu", &s.cpu, "C", "pin to this CPU").own_variable();
@@ -85,6 +95,10 @@ std::string conflict(const Settings& s) {
   if (s.ticks && s.file) return "--ticks and --file exclude each other";
   if (s.rate > 0 && s.interval_us > 0) return "--rate and --interval-us exclude each other";
   if (s.port_file && !s.listen) return "--port-file needs --listen";
+  if (s.connections > 1 && !s.connect) return "--connections needs --connect";
+  if (s.connections > 1 && s.source) return "--connections and --source exclude each other: a source has one";
+  if (s.ack && !s.source) return "--ack needs --source, whose lines are acknowledged";
+  if (s.ack == "none" && s.latency) return "--latency needs acknowledgements, and --ack none asks for none";
   if (s.source && !s.connect) return "--source needs --connect";
   if (s.source && s.file == "-") return "--source needs lines that can be read again; stdin cannot";
   if (s.source && s.no_control) return "--source needs control lines, and --no-control says there are none";
@@ -119,12 +133,31 @@ Result<std::optional<feed::Stream>> wait_for_client(const Settings& s, const fee
   return std::nullopt;
 }
 
-Result<std::optional<feed::Stream>> open_connection(const Settings& s, const feed::Address& address) {
-  if (s.listen) return wait_for_client(s, address);
-  auto stream = feed::Stream::connect(address);
-  if (!stream && stream.error().sys_errno == ECONNREFUSED) stream.error().text += " (is kvingest listening there?)";
-  KV_TRY(stream);
-  return *std::move(stream);
+/// None after an interrupt.
+Result<std::vector<feed::Stream>> open_connections(const Settings& s, const feed::Address& address) {
+  std::vector<feed::Stream> streams;
+  if (s.listen) {
+    auto client = wait_for_client(s, address);
+    KV_TRY(client);
+    if (*client) streams.push_back(**std::move(client));
+    return streams;
+  }
+  while (streams.size() < s.connections && !interrupted()) {
+    auto stream = feed::Stream::connect(address);
+    if (!stream && stream.error().sys_errno == ECONNREFUSED) stream.error().text += " (is kvingest listening there?)";
+    KV_TRY(stream);
+    streams.push_back(*std::move(stream));
+  }
+  return streams;
+}
+
+/// How often to ask for acknowledgements; nothing: never.
+Result<std::optional<std::chrono::milliseconds>> ack_interval(const Settings& s) {
+  if (!s.ack) return s.latency ? std::chrono::milliseconds(0) : kAckDefault;
+  if (s.ack == "none") return std::nullopt;
+  auto interval = parse_duration(*s.ack);
+  if (!interval) return fail(std::move(interval).error(), "--ack");
+  return *interval;
 }
 
 /// One run and what came of it.
@@ -134,37 +167,44 @@ class Run {
 
   /// The exit code.
   int operator()(const feed::Address& address, feed::LineSource& source) {
-    auto connection = open_connection(s_, address);
-    if (!connection) return complain(connection.error());
-    return connection->has_value() ? run_on(connection->value(), source) : cli::kInterrupted;
+    auto connections = open_connections(s_, address);
+    if (!connections) return complain(connections.error());
+    return interrupted() ? cli::kInterrupted : run_on(*connections, source);
   }
 
  private:
-  int run_on(feed::Stream& stream, feed::LineSource& source) {
+  int run_on(std::span<feed::Stream> streams, feed::LineSource& source) {
     // Paced lines are to arrive when they are due; unpaced ones travel in full packets.
-    if (s_.rate > 0 || s_.interval_us > 0) stream.send_at_once();
+    if (s_.rate > 0 || s_.interval_us > 0) {
+      for (const feed::Stream& stream : streams) stream.send_at_once();
+    }
 
     const auto start = std::chrono::steady_clock::now();
-    const auto done = send(stream, source);
+    const auto done = send(streams, source);
     seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     const int exit_code = done ? outcome() : complain(done.error());
-    if (interrupted() && sent_.in_line) stream.reset();  // Half a line must not look like a whole one.
+    if (interrupted() && sent_.in_line) {  // Half a line must not look like a whole one.
+      for (feed::Stream& stream : streams) stream.reset();
+    }
     print_result(exit_code);
     return exit_code;
   }
 
-  Result<void> send(feed::Stream& to, feed::LineSource& source) {
+  Result<void> send(std::span<feed::Stream> to, feed::LineSource& source) {
     Progress progress(s_.quiet ? nullptr : stderr, "sent", s_.file ? 0 : s_.messages.value_or(kMessagesDefault));
     const feed::Pace pace{s_.batch, std::chrono::microseconds(s_.interval_us), s_.rate};
     KV_TRY(feed::send_lines(to, source, pace, sent_, progress));
     if (interrupted()) return {};
     if (s_.listen) {
-      KV_TRY(feed::send_stop(to, kStopLine));
-      return feed::finish_serving(to, sent_, progress);
+      KV_TRY(feed::send_stop(to.front(), kStopLine));
+      return feed::finish_serving(to.front(), sent_, progress);
     }
-    auto farewell = feed::finish_push(to, sent_, progress);
-    KV_TRY(farewell);
-    farewell_ = *std::move(farewell);
+    for (const feed::Stream& stream : to) KV_TRY(stream.half_close());
+    for (feed::Stream& stream : to) {
+      auto farewell = feed::finish_push(stream, sent_, progress);
+      KV_TRY(farewell);
+      errors_ += farewell->errors;
+    }
     return {};
   }
 
@@ -173,8 +213,8 @@ class Run {
       log_warning("interrupted after {} lines", sent_.lines);
       return cli::kInterrupted;
     }
-    if (farewell_.errors.empty()) return cli::kDone;
-    log_error("the server answered: {}", farewell_.errors);
+    if (errors_.empty()) return cli::kDone;
+    log_error("the server answered: {}", errors_);
     return cli::kIncomplete;
   }
 
@@ -198,7 +238,7 @@ class Run {
 
   const Settings& s_;
   feed::Sent sent_;
-  feed::Farewell farewell_;
+  std::string errors_;  // Of all connections.
   double seconds_ = 0;
 };
 
@@ -240,12 +280,13 @@ void print_push(const Settings& s, const feed::PushResult& done, double seconds)
 }
 
 /// Pushes a named source; the exit code.
-int push_named(const Settings& s, const feed::Address& address) {
+int push_named(const Settings& s, const feed::Address& address, std::optional<std::chrono::milliseconds> ack) {
   const feed::PushPlan plan{.to = address,
                             .source = *s.source,
                             .open = [&s] { return open_source(s); },
                             .pace = {s.batch, std::chrono::microseconds(s.interval_us), s.rate},
                             .patience = s.retry_for,
+                            .ack = ack,
                             .latency = s.latency};
   const auto start = std::chrono::steady_clock::now();
   Progress progress(s.quiet ? nullptr : stderr, "durable", s.file ? 0 : s.messages.value_or(kMessagesDefault));
@@ -272,6 +313,9 @@ int run_kvfeed(int argc, char** argv) {
   const auto address = feed::Address::parse(settings.listen ? *settings.listen : settings.connect.value_or(""));
   if (!address) return cli::print(line.usage_error(address.error().text));
 
+  const auto ack = ack_interval(settings);
+  if (!ack) return cli::print(line.usage_error(ack.error().text));
+
   log_to_stderr("kvfeed", LogLevel::info);
   catch_interrupts();
   if (settings.cpu) {
@@ -288,7 +332,7 @@ int run_kvfeed(int argc, char** argv) {
     log_error("{}", source.error().text);
     return cli::kIncomplete;
   }
-  if (settings.source) return push_named(settings, *address);
+  if (settings.source) return push_named(settings, *address, *ack);
   return Run(settings)(*address, **source);
 }
 

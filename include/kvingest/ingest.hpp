@@ -9,6 +9,7 @@
 // Errors:   the outcome is in the parcel. Parcels of one connection come back in the order they were handed over.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -64,10 +65,12 @@ struct Parcel {
   std::shared_ptr<const Origin> origin;
   WriteBatch batch;  ///< Records without numbers.
   std::vector<RejectRecord> rejects;
+  std::size_t rejects_bytes = 0;       ///< What they take in memory; see add_reject().
   Tally tally;                         ///< Of the messages in here.
   std::uint64_t last_line = 0;         ///< Number of the last message in here, in its connection or source.
   std::uint64_t bytes = 0;             ///< Taken from the socket for it.
   std::optional<std::string> columns;  ///< A csv header was read: to be kept with the source and for the store.
+  std::uint64_t unterminated = 0;      ///< Of the messages: a last line without LF.
   bool hello = false;                  ///< Nothing but: the origin takes its source over from here on.
   bool sync = false;                   ///< All up to here must be on disk before it comes back.
   std::size_t charged_bytes = 0;       ///< What it was counted for in the queue's budget; the committer's.
@@ -80,11 +83,13 @@ struct Parcel {
   std::string_view refusal;     ///< Of a refused hello: a fixed word, "too_many_sources".
 
   [[nodiscard]] bool empty() const noexcept { return tally.received == 0 && !sync && !hello; }
-  /// What it costs the queue's budget.
+  void add_reject(RejectRecord reject) {
+    rejects_bytes += sizeof reject + reject.bytes.size() + reject.detail.size() + reject.source.size();
+    rejects.push_back(std::move(reject));
+  }
+  /// What it costs the queue's budget: also one that holds nothing but a sync takes memory until it is answered.
   [[nodiscard]] std::size_t memory_bytes() const noexcept {
-    std::size_t total = batch.bytes().size();
-    for (const RejectRecord& reject : rejects) total += sizeof reject + reject.bytes.size();
-    return total;
+    return sizeof *this + batch.bytes().size() + rejects_bytes;
   }
   /// Makes it a new one that keeps the memory of its batch.
   void clear() noexcept {
@@ -103,7 +108,9 @@ struct FeedStatus {
   std::uint64_t durable = 0;  ///< Survives what --durability names.
   std::uint64_t on_disk = 0;
   std::uint64_t queue_bytes = 0;
-  std::string paused;  ///< Why commits are impossible for now, "no_space"; empty while they go on.
+  /// Why reading rests: commits are impossible for now ("no_space", "busy"), or the queue is full ("store_slow").
+  std::string paused;
+  std::chrono::steady_clock::time_point paused_since{};
 };
 
 /// The committer's side, as workers see it.

@@ -72,8 +72,8 @@ class Push {
   }
 
   Result<void> talk(Stream& stream, Answers& answers) {
-    const std::string hello =
-        fmt::format("!kv hello source={} ack={}\n", plan_.source, plan_.latency ? "1ms" : "100ms");
+    const std::string hello = fmt::format("!kv hello source={}{}\n", plan_.source,
+                                          plan_.ack ? fmt::format(" ack={}ms", plan_.ack->count()) : "");
     if (!send_text(stream, hello)) return {};
     const auto next = answers.wait_for_welcome(kWelcomePatience);
     if (!next) {
@@ -90,7 +90,7 @@ class Push {
       if (plan_.latency) answers.expect(skipped + lines_sent, due);
       progress_.update(answers.acknowledged());
     };
-    const auto done = send_lines(stream, **lines, plan_.pace, sent, progress_, on_batch);
+    const auto done = send_lines({&stream, 1}, **lines, plan_.pace, sent, progress_, on_batch);
     result_.sent += sent.lines;
     result_.bytes += sent.bytes;
     result_.lines = std::max(result_.lines, skipped + sent.lines);

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "feed/answers.hpp"
@@ -23,7 +24,8 @@ struct PushPlan {
   std::function<Result<std::unique_ptr<LineSource>>()> open;
   Pace pace;
   std::chrono::milliseconds patience{60'000};
-  bool latency = false;  ///< Take samples of the time from intended send to durable.
+  std::optional<std::chrono::milliseconds> ack{100};  ///< How often to be told what is durable; nothing: at the end.
+  bool latency = false;                               ///< Take samples of the time from intended send to durable.
 };
 
 struct PushResult {

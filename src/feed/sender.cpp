@@ -123,9 +123,10 @@ class ErrorLines {
 
 }  // namespace
 
-Result<void> send_lines(Stream& to, LineSource& source, const Pace& pace, Sent& sent, Progress& progress,
+Result<void> send_lines(std::span<Stream> to, LineSource& source, const Pace& pace, Sent& sent, Progress& progress,
                         BatchSent on_batch) {
   Pacer pacer(pace);
+  std::size_t turn = 0;
   std::uint64_t batch_left = pace.batch_lines;
   for (;;) {
     const std::uint64_t wanted = pacer.wait(sent.lines, batch_left);
@@ -134,16 +135,17 @@ Result<void> send_lines(Stream& to, LineSource& source, const Pace& pace, Sent& 
     KV_TRY(chunk);
     if (chunk->bytes.empty()) return {};
     const auto due = pacer.due(sent.lines);
-    KV_TRY(send_all(to, *chunk, sent, progress));
+    KV_TRY(send_all(to[turn], *chunk, sent, progress));
     on_batch(sent.lines, due);
     batch_left -= chunk->lines;
     if (batch_left > 0) continue;
     batch_left = pace.batch_lines;
+    turn = (turn + 1) % to.size();
     pacer.after_batch();
   }
 }
 
-Result<void> send_lines(Stream& to, LineSource& source, const Pace& pace, Sent& sent, Progress& progress) {
+Result<void> send_lines(std::span<Stream> to, LineSource& source, const Pace& pace, Sent& sent, Progress& progress) {
   return send_lines(to, source, pace, sent, progress, [](std::uint64_t, Clock::time_point) {});
 }
 
@@ -155,7 +157,6 @@ Result<void> send_stop(Stream& to, std::string_view line) {
 }
 
 Result<Farewell> finish_push(Stream& with, const Sent& sent, Progress& progress) {
-  KV_TRY(with.half_close());
   Farewell farewell;
   ErrorLines errors;
   std::array<char, 4096> buffer;

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "base/progress.hpp"
@@ -35,10 +36,10 @@ struct Sent {
 /// Told after each send: how many lines have gone, and when the first of this send's lines was meant to go.
 using BatchSent = FunctionRef<void(std::uint64_t lines_sent, std::chrono::steady_clock::time_point due)>;
 
-/// Sends until the source ends or an interrupt.
-Result<void> send_lines(Stream& to, LineSource& source, const Pace& pace, Sent& sent, Progress& progress,
+/// Sends until the source ends or an interrupt; where there are several connections, a batch to each in turn.
+Result<void> send_lines(std::span<Stream> to, LineSource& source, const Pace& pace, Sent& sent, Progress& progress,
                         BatchSent on_batch);
-Result<void> send_lines(Stream& to, LineSource& source, const Pace& pace, Sent& sent, Progress& progress);
+Result<void> send_lines(std::span<Stream> to, LineSource& source, const Pace& pace, Sent& sent, Progress& progress);
 
 /// Sends the line that ends a served feed; it is not counted.
 Result<void> send_stop(Stream& to, std::string_view line);
@@ -50,7 +51,7 @@ struct Farewell {
   std::string errors;
 };
 
-/// Closes our side and reads until the peer closes its own: kvingest does so when every line is durable.
+/// Our side being closed, reads until the peer closes its own: kvingest does so when every line is durable.
 Result<Farewell> finish_push(Stream& with, const Sent& sent, Progress& progress);
 
 /// Closes our side and waits until the peer's kernel has taken every byte and, for a moment, for the peer's close.

@@ -16,6 +16,8 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 using WallClock = Retention::WallClock;
 
+/// Why reading rests while commits go on: the queue is full.
+constexpr std::string_view kStoreSlow = "store_slow";
 constexpr std::chrono::milliseconds kRetryFirst = 20ms;
 constexpr std::chrono::milliseconds kRetryLongest = 500ms;  // A feed goes on at most this long after space is back.
 
@@ -108,6 +110,7 @@ bool Committer::has_room(Inbox& inbox) {
   const std::lock_guard lock(queue_mutex_);
   // Looked at again under the lock that answer_group() takes after it has lowered the count: no wake-up is lost.
   if (queued_bytes_.load(std::memory_order_relaxed) < options_.queue_bytes) return true;
+  if (without_room_.empty()) full_since_ = Clock::now();
   without_room_.insert(&inbox);
   return false;
 }
@@ -118,14 +121,22 @@ void Committer::attach(Inbox& inbox) {
 }
 
 FeedStatus Committer::status() const {
+  Clock::time_point full_since{};
+  {
+    const std::lock_guard lock(queue_mutex_);
+    if (!without_room_.empty()) full_since = full_since_;
+  }
   const std::lock_guard lock(ledger_mutex_);
+  const bool refused = !reason_.empty();
+  const bool slow = !refused && full_since != Clock::time_point{};
   return {.received = ledger_.tally.received,
           .pending = ledger_.pending,
           .stored = ledger_.watermarks.stored,
           .durable = ledger_.watermarks.durable,
           .on_disk = ledger_.watermarks.on_disk,
           .queue_bytes = queued_bytes_.load(std::memory_order_relaxed),
-          .paused = std::string(reason_)};
+          .paused = std::string(slow ? kStoreSlow : reason_),
+          .paused_since = refused ? paused_since_ : full_since};
 }
 
 void Committer::count_received(std::uint64_t messages, std::uint64_t bytes) noexcept {
@@ -357,6 +368,7 @@ void Committer::on_committed(bool synced) {
       ledger_.pending -= decided.received;
       decided.received = 0;
       ledger_.tally += decided;
+      ledger_.unterminated += parcel->unterminated;
     }
     const bool was_behind = ledger_.loss_records() > 0;
     ledger_.watermarks.stored = ledger_.watermarks.durable = book_.seq();
@@ -368,6 +380,7 @@ void Committer::on_committed(bool synced) {
     }
     paused_.clear();
     reason_ = {};
+    paused_since_ = {};
   }
   answer_group({}, synced ? Durability::disk : level());
   if (options_.sync_interval.count() == 0 || !capabilities_.persistent) return;
@@ -398,6 +411,7 @@ void Committer::say_rejected() {
 bool Committer::on_refused(const Error& error) {
   {
     const std::lock_guard lock(ledger_mutex_);  // First: who hears of the pause may look at once.
+    if (paused_.empty()) paused_since_ = Clock::now();
     paused_ = error.text;
     reason_ = to_string(error.code);
   }

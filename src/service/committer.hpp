@@ -127,6 +127,7 @@ class Committer final : public ParcelSink {
   std::condition_variable queue_wakes_;
   std::vector<std::unique_ptr<Parcel>> queue_;
   std::set<Inbox*> without_room_;
+  std::chrono::steady_clock::time_point full_since_{};  // Since when one of them waits.
   std::vector<Inbox*> inboxes_;
   bool stopping_ = false;
   bool refused_ = false;  // A group waits to be tried again.
@@ -140,6 +141,7 @@ class Committer final : public ParcelSink {
   RunLedger ledger_;
   std::string paused_;       // The refusal's sentence.
   std::string_view reason_;  // Its code.
+  std::chrono::steady_clock::time_point paused_since_{};
 
   Metrics metrics_;
   std::atomic<bool> failed_{false};           // As failure_ is set.

@@ -63,7 +63,8 @@ void IngestService::wire_callbacks() {
 Result<void> IngestService::open_listeners() {
   for (const net::Endpoint& endpoint : options_.listen) {
     listeners_.push_back(std::make_unique<net::Listener>(
-        context_, [this](auto socket, std::string peer) { accept(std::move(socket), std::move(peer)); }));
+        context_, [this](auto socket, std::string peer) { accept(std::move(socket), std::move(peer)); },
+        [this] { ++connections_refused_; }));
     KV_TRY(listeners_.back()->open(endpoint));
   }
   if (!options_.http) return {};
@@ -110,6 +111,7 @@ std::size_t IngestService::connections() const {
 
 void IngestService::accept(net::StreamProtocol::socket socket, std::string peer) {
   if (connections() >= options_.connections_max) {
+    ++connections_refused_;
     net::refuse(socket, "too_many_connections", "try again later, or raise --max-connections");
     return;
   }
@@ -182,6 +184,7 @@ void IngestService::start_pages() {
                                                           .queue_bytes = now.queue_bytes,
                                                           .paused = now.paused,
                                                           .connections = now.connections,
+                                                          .connections_refused = now.connections_refused,
                                                           .store = store_.get()});
                      },
                  .health =
@@ -198,8 +201,10 @@ StatusLook IngestService::look(bool with_sources) const {
                  .queue_bytes = status.queue_bytes,
                  .paused = status.paused,
                  .paused_text = committer_->paused(),
+                 .paused_since = status.paused_since,
                  .failed = committer_->failed(),
-                 .connections = connections()};
+                 .connections = connections(),
+                 .connections_refused = connections_refused_};
   if (with_sources) now.sources = committer_->sources(kPatience);
   return now;
 }

@@ -114,6 +114,7 @@ class IngestService {
   asio::steady_timer drain_deadline_;
   std::size_t next_worker_ = 0;
   std::size_t workers_running_ = 0;
+  std::atomic<std::uint64_t> connections_refused_{0};
   std::size_t pulls_open_ = 0;
   bool draining_ = false;
   std::atomic<std::uint64_t> messages_taken_{0};

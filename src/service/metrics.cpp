@@ -52,6 +52,8 @@ void add_ledger(std::vector<MetricFamily>& to, const RunLedger& ledger) {
   counter("kvingest_messages_rejected_total", "Messages that could not become a record", tally.rejected);
   counter("kvingest_messages_blank_total", "Messages that held nothing to store", tally.blank);
   counter("kvingest_messages_duplicate_total", "Messages that were in the store already", tally.duplicate);
+  counter("kvingest_messages_unterminated_total", "Last lines without LF of connections that closed properly",
+          ledger.unterminated);
   counter("kvingest_records_expired_total", "Records dropped by --retain-bytes and --retain-age", ledger.expired);
   counter("kvingest_received_bytes_total", "Bytes taken from the feeds", ledger.bytes);
   gauge("kvingest_messages_pending", "Messages received and not yet decided", static_cast<double>(ledger.pending));
@@ -107,7 +109,9 @@ std::string Metrics::text(const Look& look) const {
   add(all, MetricType::Gauge, "kvingest_queue_bytes", "Batches between workers and committer",
       static_cast<double>(look.queue_bytes));
   add(all, MetricType::Gauge, "kvingest_connections", "Producers connected", static_cast<double>(look.connections));
-  for (const char* reason : {"no_space", "busy"}) {
+  add(all, MetricType::Counter, "kvingest_connections_refused_total", "Producers turned away at a limit",
+      static_cast<double>(look.connections_refused));
+  for (const char* reason : {"no_space", "busy", "store_slow"}) {
     add(all, MetricType::Gauge, "kvingest_paused", "1 while reading is paused for this reason",
         look.paused == reason ? 1 : 0, {{"reason", reason}});
   }

@@ -27,8 +27,9 @@ class Metrics {
   struct Look {
     RunLedger ledger;
     std::uint64_t queue_bytes = 0;
-    std::string paused;  ///< "no_space"; empty while commits go on.
+    std::string paused;  ///< "no_space", "store_slow"; empty while reading goes on.
     std::size_t connections = 0;
+    std::uint64_t connections_refused = 0;
     const Store* store = nullptr;
   };
   [[nodiscard]] std::string text(const Look& look) const;

@@ -20,7 +20,8 @@ struct RunLedger {
   Tally tally;
   std::uint64_t pending = 0;  ///< Received and not yet decided.
   std::uint64_t bytes = 0;
-  std::uint64_t expired = 0;  ///< Records dropped by --retain-bytes and --retain-age.
+  std::uint64_t unterminated = 0;  ///< Last lines without LF of connections that closed properly: stored as any other.
+  std::uint64_t expired = 0;       ///< Records dropped by --retain-bytes and --retain-age.
   Watermarks watermarks;
   std::uint64_t first_seq = 0;  ///< The store's last number before this run.
   std::chrono::steady_clock::time_point last_commit{};

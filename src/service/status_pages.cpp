@@ -61,9 +61,11 @@ std::string status_json(const ServiceFacts& facts, const StatusLook& look) {
       .field("durability", facts.durability)
       .field("level", to_string(facts.level))
       .field("uptime_milliseconds", milliseconds(Clock::now() - facts.started))
-      .field("connections", look.connections);
+      .field("connections", look.connections)
+      .field("connections_refused", look.connections_refused);
   put_tally(json, ledger.tally);
   json.field("pending", ledger.pending).field("bytes", ledger.bytes).field("expired", ledger.expired);
+  json.field("unterminated", ledger.unterminated);
   json.key("watermarks")
       .begin_object()
       .field("stored", ledger.watermarks.stored)
@@ -72,6 +74,7 @@ std::string status_json(const ServiceFacts& facts, const StatusLook& look) {
       .end_object();
   put_loss_window(json, facts, ledger);
   json.field("queue_bytes", look.queue_bytes).field("paused", look.paused).field("paused_text", look.paused_text);
+  json.field("paused_milliseconds", look.paused.empty() ? 0 : milliseconds(Clock::now() - look.paused_since));
   json.field("failed", look.failed);
   put_commit_age(json, ledger);
   put_sources(json, look);
@@ -79,12 +82,15 @@ std::string status_json(const ServiceFacts& facts, const StatusLook& look) {
 }
 
 bool is_healthy(const StatusLook& look) noexcept {
-  return !look.failed && look.paused.empty();
+  return !look.failed && look.paused_text.empty();
 }
 
 std::string health_json(const StatusLook& look) {
   JsonWriter json;
-  json.begin_object().field("healthy", is_healthy(look)).field("failed", look.failed).field("paused", look.paused);
+  json.begin_object()
+      .field("healthy", is_healthy(look))
+      .field("failed", look.failed)
+      .field("paused", look.paused_text.empty() ? "" : look.paused);
   put_commit_age(json, look.ledger);
   return json.end_object().text() + "\n";
 }

@@ -26,10 +26,12 @@ struct ServiceFacts {
 struct StatusLook {
   RunLedger ledger;
   std::uint64_t queue_bytes = 0;
-  std::string paused;       ///< "no_space"; empty while commits go on.
-  std::string paused_text;  ///< The store's sentence.
+  std::string paused;       ///< "no_space", "store_slow"; empty while reading goes on.
+  std::string paused_text;  ///< The store's sentence; empty while commits go on.
+  std::chrono::steady_clock::time_point paused_since{};
   bool failed = false;
   std::size_t connections = 0;
+  std::uint64_t connections_refused = 0;
   std::optional<std::map<std::string, SourceRecord, std::less<>>> sources;  ///< Nothing: not to be had just now.
 };
 

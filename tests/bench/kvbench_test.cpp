@@ -48,11 +48,43 @@ TEST_CASE("a small ingest run has every row with its durability, and results.jso
       rows.insert(row["workload"].text() + " " + row["store"].text() + " " + row["durability"].text() + " " +
                   row["level"].text() + " " + batch);
   }
-  CHECK(rows == std::set<std::string>{"discard null null null 256", "discard null null null 4096",
-                                      "line null memory memory 256", "line null memory memory 4096",
-                                      "line file kernel kernel 256", "line file disk disk 256",
-                                      "seek_write null null null -"});
+  CHECK(rows == std::set<std::string>{
+                    "discard null null null 256", "discard null null null 4096", "line null memory memory 256",
+                    "line null memory memory 4096", "line file kernel kernel 256", "line file disk disk 256",
+                    "seek_write null null null -", "csv_lines null memory memory 256", "csv null memory memory 256",
+                    "json_lines null memory memory 256", "json null memory memory 256"});
   CHECK(holds(done.out, "\"metric\":\"ratio_to_seek_write\""));
+}
+
+TEST_CASE(
+    "feeds run small: formats, acknowledgements, connections and an open loop, beside what they are held against") {
+  const TempDir dir;
+  const Finished done = run({program("kvbench"), "ingest", "--store", "null,mmap,lmdb", "--messages", "2000",
+                             "--second-batch", "0", "--repeat", "1", "--quiet", "--out", (dir / "out").string()});
+  INFO(done.err);
+  REQUIRE(done.exit == Exit{0});
+  CHECK(widest_line(done.out) <= 100);
+  const Json json = Json::parse(file_text(dir / "out" / "results.json"));
+  std::map<std::string, std::set<std::string>> metrics;  // Of "workload store".
+  for (std::size_t i = 0; i < json["results"].size(); ++i) {
+    const Json& row = json["results"][i];
+    CHECK_FALSE(row.contains("error"));
+    if (row["unit"].text() == "1/s" || row["unit"].text() == "us") CHECK(std::stod(row["value"].text()) > 0);
+    metrics[row["workload"].text() + " " + row["store"].text()].insert(row["metric"].text());
+  }
+  for (const std::string store : {"null", "mmap", "lmdb"}) {
+    CAPTURE(store);
+    for (const std::string format : {"csv ", "json "}) CHECK(metrics[format + store].count("ratio_to_line") == 1);
+  }
+  for (const std::string store : {"mmap", "lmdb"}) {
+    CAPTURE(store);
+    CHECK(metrics["ack_10ms " + store].count("ratio_to_source") == 1);
+    CHECK(metrics["connections_1 " + store].count("messages_per_second") == 1);
+    for (const std::string connections : {"connections_16 ", "connections_256 "})
+      CHECK(metrics[connections + store].count("ratio_to_one_connection") == 1);
+    for (const std::string figure : {"send_to_durable_p50", "send_to_durable_p99", "sync_4k_p99", "p99_to_sync_p99"})
+      CHECK(metrics["open_loop " + store].count(figure) == 1);
+  }
 }
 
 TEST_CASE("the suites of codec, pool and tree run small, and every row of theirs has its figures") {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 #include <random>
+#include <sstream>
 
 #include "bench/bounds.hpp"
 #include "bench/compare.hpp"
@@ -17,6 +18,7 @@
 #include "bench/settings.hpp"
 #include "bench/statistics.hpp"
 #include "bench/table.hpp"
+#include "bench/trades.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/json.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -227,6 +229,39 @@ TEST_CASE("reading back finds a missing, a changed and a surplus record") {
   CHECK(refusal({0, 1, 2}, 4) == "4 records were sent, 3 are there");
   CHECK(refusal({0, 1, 2}, 2) == "2 records were sent, 3 are there");
   CHECK(refusal({0, 2, 1}, 3) == "record 2 is not what was sent");
+}
+
+TEST_CASE("reading back in any order finds a missing, a changed and a surplus record, and one under another's key") {
+  const auto refusal = [](const std::vector<int>& numbers, std::uint64_t sent) {
+    const test::TempDir dir;
+    fill(dir / "db", numbers);
+    const auto checked = check_lines(dir / "db", sent, numbered_digest(sent), KeyedBy::number);
+    return checked ? "" : checked.error().text;
+  };
+  CHECK(refusal({2, 0, 1}, 3).empty());
+  CHECK(refusal({0, 1}, 3) == "3 records were sent, 2 are there");
+  CHECK(refusal({0, 1, 3}, 3) == "3 records are there, but they are not those that were sent");
+
+  const test::TempDir dir;
+  const auto trades = write_trades(dir.path(), 1'000, 7);
+  REQUIRE(trades);
+  for (const LineFile* lines : {&trades->csv, &trades->json}) {
+    CHECK(test::file_text(lines->path).find("\"symbol\"") == (lines == &trades->json ? 1 : std::string::npos));
+    for (const bool right : {true, false}) {
+      const auto file = parse_store_spec("file");
+      REQUIRE(file);
+      const test::TempDir place;
+      auto store = open_store(*file, {.dir = place / "db"});
+      REQUIRE(store);
+      WriteBatch batch;
+      std::istringstream text(test::file_text(lines->path));
+      for (std::string line; std::getline(text, line);)
+        batch.put(fmt::format("{}/{}{}", trade_symbol(line), trade_time(line), right ? "" : "0"), line);
+      REQUIRE((*store)->write(batch, Durability::kernel));
+      REQUIRE((*store)->close());
+      CHECK(check_lines(place / "db", 1'000, lines->digest, KeyedBy::trade).has_value() == right);
+    }
+  }
 }
 
 }  // namespace

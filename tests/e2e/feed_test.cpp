@@ -88,6 +88,20 @@ TEST_CASE("a stream cut by the network at any byte gives the same records") {
   }
 }
 
+TEST_CASE("a CR is kept with --keep-cr, also where a read ends between the two") {
+  Service service({.store = "lmdb", .args = {"--keep-cr"}});
+  TcpClient peer = service.connect();
+  peer.no_delay();
+  peer.send_all("one\r");
+  wait_until_read(peer);
+  peer.send_all("\ntwo\r\r\n\r\nthree\n!kv sync\r\n");  // Of a control line the CR always goes.
+  const Answer answer = Answer::parse(peer.read_line().value());
+  CHECK(answer.number("stored") == 4);
+  CHECK(answer.number("blank") == 0);
+  service.stop();
+  CHECK(scan_values(service.dir()) == std::vector<std::string>{"one\r", "two\r\r", "\r", "three"});
+}
+
 TEST_CASE("a stream that arrives byte by byte gives the same records") {
   Service service({.store = "map"});
   TcpClient peer = service.connect();

@@ -266,51 +266,5 @@ TEST_CASE("thousands of connections that come and go leave no memory and no desc
   check_balance(service.stop());
 }
 
-/// Sends `bytes` over and over until `total` bytes are taken or the peer does not take more.
-void pour(TcpClient& peer, std::string_view bytes, std::size_t total) {
-  for (std::size_t sent = 0; sent < total; sent += bytes.size()) {
-    if (peer.send_some(bytes, 200ms) < bytes.size()) return;
-  }
-}
-
-TEST_CASE("memory stays within its budgets under every edge case at once") {
-  constexpr std::uint64_t kMib = 1024;
-  constexpr std::uint64_t kConnections = 24;
-  constexpr std::uint64_t kBudgetKib = (4 + 8) * kMib + kConnections * 256;  // Queue, unfinished lines, connections.
-  Service service({.store = "null",
-                   .args = {"--durability", "memory", "--queue-bytes", "4M", "--line-bytes", "8M", "--max-line", "1M",
-                            "--rejects-max", "1M", "--format", "kv"}});
-  CHECK(service.sync("warm=1\n").number("stored") == 1);
-  const std::uint64_t before_kib = status_kib(service.pid(), "RssAnon");
-  std::uint64_t worst_kib = 0;
-  const auto look = [&] { worst_kib = std::max(worst_kib, status_kib(service.pid(), "RssAnon")); };
-  const std::string endless(std::size_t{1} << 20, 'e');
-  std::vector<TcpClient> peers;
-  for (std::uint64_t i = 0; i < kConnections; ++i) peers.push_back(service.connect());
-  for (TcpClient& peer : peers) {  // Unfinished lines of nearly the limit: three times what the budget holds.
-    peer.send_all(std::string_view(endless).substr(1000));
-    look();
-  }
-  pour(peers[0], endless, std::size_t{64} << 20);  // A line without an end.
-  look();
-  pour(peers[1], "\n" + std::string(60'000, 'r') + "\n", std::size_t{64} << 20);  // Rejects beyond their budget.
-  look();
-  pour(peers[2], "\n!kv status\n", std::size_t{16} << 20);  // Answers that nobody reads.
-  look();
-  pour(peers[3], "\n\n\n\n\n\n\n\n", std::size_t{4} << 20);  // Blank lines.
-  look();
-  pour(peers[4], "\nk=" + std::string(900'000, 'v') + "\n", std::size_t{64} << 20);  // Large records.
-  look();
-  pour(peers[5], "\n!kv nothing\n", std::size_t{4} << 20);  // Control lines that are none.
-  look();
-  CHECK(service.sync("still=here\n").number("stored") == 1);
-  INFO("RssAnon before " << before_kib << " KiB, at most " << worst_kib << " KiB, budget " << kBudgetKib << " KiB");
-#ifndef KVINGEST_SANITIZED
-  CHECK(worst_kib < before_kib + kBudgetKib);
-#endif
-  for (TcpClient& peer : peers) peer.reset();
-  check_balance(service.stop());
-}
-
 }  // namespace
 }  // namespace kvingest::test

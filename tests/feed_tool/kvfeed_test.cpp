@@ -50,6 +50,43 @@ struct Serve {
   std::string address;
 };
 
+TEST_CASE("several connections get a batch each in turn, and every one is waited for") {
+  TcpListener listener;
+  Process process(kvfeed({"--connect", listener.address(), "--connections", "3", "--messages", "10", "--batch", "2",
+                          "--json", "--quiet"}));
+  std::vector<TcpClient> peers;
+  for (int i = 0; i < 3; ++i) peers.push_back(listener.accept());
+  const auto line = [](int n) { return "Benchmark Message " + std::to_string(n) + "\n"; };
+  CHECK(peers[0].read_to_end() == line(0) + line(1) + line(6) + line(7));
+  CHECK(peers[1].read_to_end() == line(2) + line(3) + line(8) + line(9));
+  CHECK(peers[2].read_to_end() == line(4) + line(5));
+  peers[0].close();
+  peers[2].close();
+  CHECK_FALSE(process.wait(milliseconds(100)));  // The second one has not closed.
+  peers[1].close();
+  CHECK(process.finish() == Exit{0});
+  CHECK(Json::parse(process.out_text())["sent"].number() == 10);
+}
+
+TEST_CASE("a source asks to be told what is durable as often as it was said, or not at all") {
+  const std::pair<std::vector<std::string>, std::string> cases[] = {{{}, " ack=100ms"},
+                                                                    {{"--ack", "10ms"}, " ack=10ms"},
+                                                                    {{"--ack", "0"}, " ack=0ms"},
+                                                                    {{"--ack", "none"}, ""},
+                                                                    {{"--latency"}, " ack=0ms"}};
+  for (const auto& [options, ack] : cases) {
+    std::vector<std::string> arguments = {"--source", "s", "--messages", "1", "--quiet"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    Push push(arguments);
+    CHECK(push.peer.read_line() == "!kv hello source=s" + ack);
+    push.peer.send_all("!kv welcome source=s next=1 format=line\n");
+    CHECK(push.peer.read_line() == "Benchmark Message 0");
+    CHECK(push.peer.read_line() == "!kv sync");
+    push.peer.send_all("!kv synced line=1 stored=1 rejected=0 blank=0 duplicate=0 seq=1 level=disk\n");
+    CHECK(push.process.finish() == Exit{0});
+  }
+}
+
 TEST_CASE("a push sends every line and no STOP, and ends well only when the server closes") {
   Push push({"--messages", "100000", "--json"});
   CHECK(push.peer.read_to_end() == numbered_lines(100'000));

@@ -42,6 +42,9 @@ using Findings = std::vector<Finding>;
 /// Source files that no CMakeLists.txt names, and headers that no file includes.
 [[nodiscard]] Findings dead_files(const std::vector<SourceFile>& tree);
 
+/// Tests that tests/COMPLAINTS.md names, in quotes, and that no file of the tree has.
+[[nodiscard]] Findings unknown_tests(const std::vector<SourceFile>& tree);
+
 /// Folders with sources that neither have a README.md nor are named (`null/`) in the one of the folder above.
 [[nodiscard]] Findings folders_without_readme(const std::vector<SourceFile>& tree);
 

@@ -76,6 +76,10 @@ TEST_CASE("each of our source files is compiled, each header included") {
   none(dead_files(read_tree()));
 }
 
+TEST_CASE("each test that the list of complaints names is there") {
+  none(unknown_tests(read_tree()));
+}
+
 TEST_CASE("each of our folders says what it is") {
   none(folders_without_readme(read_tree()));
 }
@@ -135,6 +139,12 @@ TEST_CASE("a long, tabbed, blank-ended or unfinished line is found") {
   CHECK(wrong(std::string(120, 'x') + "\n") == 0);
   CHECK(wrong("mkstemp(\"/tmp/kv-XXXXXX\");\n") == 0);
   CHECK(text_form({"README.md", "| " + std::string(200, 'x') + " |\n"}).empty());
+}
+
+TEST_CASE("a test that is named and not there is found") {
+  const SourceFile test{"tests/net/feed_test.cpp", "TEST_CASE(\"it holds\") {}\n"};
+  CHECK(unknown_tests({test, {"tests/COMPLAINTS.md", "| 1 | \"quoted\" | so | \"it holds\" |\n"}}).empty());
+  CHECK(unknown_tests({test, {"tests/COMPLAINTS.md", "| 1 | a | so | \"it holds\", \"it held\" |\n"}}).size() == 1);
 }
 
 TEST_CASE("a file that nobody compiles or includes is found, and a folder without a README") {

@@ -90,6 +90,35 @@ Findings dead_files(const std::vector<SourceFile>& tree) {
   return findings;
 }
 
+Findings unknown_tests(const std::vector<SourceFile>& tree) {
+  constexpr std::string_view kBar = "| ";  // Only tables name tests.
+  Findings findings;
+  std::string tests;
+  for (const SourceFile& file : tree) {
+    if (is_source(file.path) && file.path.starts_with("tests/")) tests += file.text;
+  }
+  for (const SourceFile& file : tree) {
+    if (file.path != "tests/COMPLAINTS.md") continue;
+    int line = 0;
+    for (std::size_t at = 0; at < file.text.size();) {
+      const std::size_t end = std::min(file.text.find('\n', at), file.text.size());
+      std::string_view row = std::string_view(file.text).substr(at, end - at);
+      at = end + 1;
+      ++line;
+      if (!row.starts_with(kBar)) continue;
+      row.remove_prefix(row.rfind(" | ") + 1);
+      for (std::size_t open = row.find('"'); open != std::string_view::npos; open = row.find('"', open)) {
+        const std::size_t close = row.find('"', open + 1);
+        if (close == std::string_view::npos) break;
+        const std::string name(row.substr(open, close - open + 1));
+        if (tests.find(name) == std::string::npos) findings.push_back({file.path, line, name + " is no test"});
+        open = close + 1;
+      }
+    }
+  }
+  return findings;
+}
+
 Findings folders_without_readme(const std::vector<SourceFile>& tree) {
   std::set<std::string> folders;
   for (const SourceFile& file : tree) {
