@@ -103,7 +103,7 @@ void FeedSession::take_hello(const ControlLine& control) {
   const Origin& old = *origin_;
   origin_ = std::make_shared<const Origin>(Origin{old.peer, source, old.connection, old.inbox});
   hello_ = hello;
-  plain_ = false;  // What follows may be in the store already; cut() looks again.
+  plain_ = records_ = false;  // What follows may be in the store already; cut() looks again.
   parcel().hello = true;
   hand_over();
   parcel();

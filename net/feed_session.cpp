@@ -63,7 +63,9 @@ void FeedSession::take(std::string_view bytes) {
 
 void FeedSession::cut(std::string_view bytes) {
   if (!recognized_ && !check_first_bytes(bytes)) return;
-  plain_ = options_.plan->whole_line_by_seq() && !options_.take_leave && line_ >= known_lines_;
+  const bool fresh = !options_.take_leave && line_ >= known_lines_;
+  plain_ = fresh && options_.plan->whole_line_by_seq();
+  records_ = fresh && !plain_ && !header_is_due();
   const std::size_t used = std::visit([&](auto& cutter) { return cutter.cut(bytes, *this); }, cutter_);
   count_plain_lines();
   if (!ended() && used < bytes.size()) held_.assign(bytes.substr(used));
@@ -155,6 +157,15 @@ void FeedSession::count_plain_lines() {
   parcel_->tally.stored += std::exchange(plain_lines_, 0);
 }
 
+/// Nearly every message becomes a record: then there is nothing more to look at. Others take the long way.
+bool FeedSession::take_parsed(std::string_view message, std::uint64_t offset) {
+  const std::string_view data = strip_cr_ ? without_cr(message) : message;
+  if (parser_.add(data, now_ns_, origin_->source, parcel_->batch).outcome != Outcome::stored) [[unlikely]]
+    return take_line(message, offset);
+  ++plain_lines_;
+  return !(bounded_ && parcel_is_full());
+}
+
 bool FeedSession::take_line(std::string_view message, std::uint64_t offset) {
   count_plain_lines();
   if (!message.empty() && message.front() == '!' && options_.control_lines) {
@@ -225,9 +236,8 @@ void FeedSession::take_record(std::string_view message, std::uint64_t offset) {
 
 /// What may be a header is held against what all headers of the store have to say.
 Verdict FeedSession::parse(std::string_view message, WriteBatch& batch) {
-  const bool header_due = options_.plan->header() && parser_.columns().empty();
-  return header_due ? options_.agreed_columns->add(parser_, message, now_ns_, origin_->source, batch)
-                    : parser_.add(message, now_ns_, origin_->source, batch);
+  return header_is_due() ? options_.agreed_columns->add(parser_, message, now_ns_, origin_->source, batch)
+                         : parser_.add(message, now_ns_, origin_->source, batch);
 }
 
 /// A line that is in the store already. A header sent again is still read, since the lines behind it need it.

@@ -85,7 +85,7 @@ class FeedSession {
       ++plain_lines_;
       return true;
     }
-    return take_line(message, offset);
+    return records_ && is_ordinary(message) ? take_parsed(message, offset) : take_line(message, offset);
   }
   bool long_line(const LongMessage& message, std::uint64_t offset);
 
@@ -106,17 +106,21 @@ class FeedSession {
     return parcel_ && parcel_->batch.bytes().size() + parcel_->rejects_bytes > kParcelBytesMax;
   }
   void cut(std::string_view bytes);
-  /// The fast path: a message of two bytes or more that is stored as it stands, under its number.
-  [[nodiscard]] bool is_plain(std::string_view message) const noexcept {
-    return plain_ && message.size() > 1 && message.size() <= plain_bytes_max_ && message.front() != '!' &&
+  /// Data within its limit, whatever the options say: two bytes or more, no control line, not the stop line.
+  [[nodiscard]] bool is_ordinary(std::string_view message) const noexcept {
+    return message.size() > 1 && message.size() <= plain_bytes_max_ && message.front() != '!' &&
            message.size() - stop_bytes_ > 1;
   }
+  /// The fast path: such a message is stored as it stands, under its number.
+  [[nodiscard]] bool is_plain(std::string_view message) const noexcept { return plain_ && is_ordinary(message); }
+  bool take_parsed(std::string_view message, std::uint64_t offset);
   void count_plain_lines();
   bool take_line(std::string_view message, std::uint64_t offset);
   bool check_first_bytes(std::string_view& bytes);
   bool take_data(std::string_view message, std::uint64_t offset);
   void take_record(std::string_view message, std::uint64_t offset);
   Verdict parse(std::string_view message, WriteBatch& batch);
+  [[nodiscard]] bool header_is_due() const { return options_.plan->header() && parser_.columns().empty(); }
   void take_duplicate(std::string_view message);
   bool count_message();
   void reject(const LongMessage& message, std::uint64_t offset, std::string_view reason, std::string_view detail);
@@ -146,7 +150,8 @@ class FeedSession {
   std::uint64_t now_ns_ = 0;        // Arrival time of the bytes in hand, where a template asks for it.
   std::unique_ptr<Parcel> parcel_;  // Being filled; null between turns.
 
-  bool plain_ = false;  // Whole lines are values, numbers are keys, and none of them is known already.
+  bool plain_ = false;    // Whole lines are values, numbers are keys, and none of them is known already.
+  bool records_ = false;  // Messages are parsed, and none of them is known already or a header.
   const bool strip_cr_;
   const std::size_t plain_bytes_max_;
   const std::size_t stop_bytes_;   // Of the stop line; where there is none, a number that no message's length is near.
