@@ -11,7 +11,7 @@
 namespace kvingest {
 namespace {
 
-constexpr std::string_view kMagic = "kvacked1";
+constexpr std::string_view kAckedMagic = "kvacked1";
 constexpr std::size_t kCopyBytes = sizeof(AckedCopy);
 constexpr std::size_t kCopyStride = 4096;            // Another page and another sector for each copy.
 constexpr std::size_t kFileBytes = 2 * kCopyStride;  // Written whole at creation: later writes allocate nothing.
@@ -32,7 +32,7 @@ std::optional<Acked> newer(const std::optional<Acked>& one, const std::optional<
 
 AckedCopy encode_acked(const Acked& acked) noexcept {
   AckedCopy copy;
-  char* at = std::copy(kMagic.begin(), kMagic.end(), copy.data());
+  char* at = std::copy(kAckedMagic.begin(), kAckedMagic.end(), copy.data());
   for (const std::uint64_t field :
        {acked.counter, acked.acknowledged.batch, acked.acknowledged.seq, acked.on_disk.batch, acked.on_disk.seq}) {
     codec::put_fixed(at, field);
@@ -43,7 +43,7 @@ AckedCopy encode_acked(const Acked& acked) noexcept {
 }
 
 std::optional<Acked> decode_acked(std::string_view bytes) noexcept {
-  if (bytes.size() < kCopyBytes || !bytes.starts_with(kMagic)) return std::nullopt;
+  if (bytes.size() < kCopyBytes || !bytes.starts_with(kAckedMagic)) return std::nullopt;
   if (codec::get_fixed<std::uint64_t>(bytes.data() + kCopyBytes - 8) != XXH3_64bits(bytes.data(), kCopyBytes - 8)) {
     return std::nullopt;
   }

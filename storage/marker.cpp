@@ -9,7 +9,7 @@
 namespace kvingest {
 namespace {
 
-constexpr std::string_view kMagic = "kvingest store ";
+constexpr std::string_view kMarkerMagic = "kvingest store ";
 constexpr std::uint32_t kMarkerVersion = 1;
 constexpr std::string_view kChecksum = "checksum ";
 constexpr std::size_t kChecksumLineBytes = kChecksum.size() + 16 + 1;
@@ -88,7 +88,7 @@ bool read_line(std::string_view line, Marker& marker) {
 // The first line; which version of the marker's own format follows is looked at before anything else.
 Result<void> check_magic(std::string_view text, std::string_view path) {
   const std::string_view line = text.substr(0, text.find('\n'));
-  const auto version = line.starts_with(kMagic) ? number(line.substr(kMagic.size())) : std::nullopt;
+  const auto version = line.starts_with(kMarkerMagic) ? number(line.substr(kMarkerMagic.size())) : std::nullopt;
   if (!version) return fail(Code::corrupt, "{}: does not begin like the marker of a store", path);
   if (*version > kMarkerVersion) {
     return fail(Code::unsupported, "{}: marker format {} is newer than this kvingest reads ({}); use a newer kvingest",
@@ -101,7 +101,7 @@ Result<void> check_magic(std::string_view text, std::string_view path) {
 
 Result<std::string> encode_marker(const Marker& marker) {
   std::string text =
-      fmt::format("{}{}\nengine {}\nformat {}\ncreated {}\nstate {}\n", kMagic, kMarkerVersion, marker.engine,
+      fmt::format("{}{}\nengine {}\nformat {}\ncreated {}\nstate {}\n", kMarkerMagic, kMarkerVersion, marker.engine,
                   marker.format_version, marker.created, marker.ready ? "ready" : "creating");
   for (const auto& [name, value] : marker.labels) {
     if (!is_label_name(name)) return fail(Code::invalid_argument, "'{}' cannot name a label of a store", name);

@@ -20,7 +20,7 @@ constexpr int kTicksToEndLine = 4;
 constexpr nanoseconds kWakeEvery{100'000};
 /// How long a client that has taken everything is given to close first.
 constexpr auto kCloseGrace = std::chrono::seconds(1);
-constexpr std::size_t kErrorBytesMax = 4096;
+constexpr std::size_t kErrorTextBytesMax = 4096;
 
 /// Sleeps until `then`, or an interrupt.
 void sleep_until(Clock::time_point then) {
@@ -102,7 +102,7 @@ class ErrorLines {
  public:
   void add(std::string_view bytes) {
     for (const char c : bytes) {
-      if (c != '\n' && line_.size() < kErrorBytesMax) line_ += c;
+      if (c != '\n' && line_.size() < kErrorTextBytesMax) line_ += c;
       if (c == '\n') end_line();
     }
   }
@@ -113,7 +113,7 @@ class ErrorLines {
 
  private:
   void end_line() {
-    if (line_.starts_with("!kv error") && errors_.size() < kErrorBytesMax) errors_ += line_ + "\n";
+    if (line_.starts_with("!kv error") && errors_.size() < kErrorTextBytesMax) errors_ += line_ + "\n";
     line_.clear();
   }
 

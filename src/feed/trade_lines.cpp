@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kSymbols = 500;
 constexpr std::size_t kNameBytesMax = 4;
-constexpr std::size_t kLineBytesMax = 64;  // 4 name, 19 time, 20 price, 6 size, separators.
+constexpr std::size_t kTradeBytesMax = 64;  // 4 name, 19 time, 20 price, 6 size, separators.
 constexpr std::uint64_t kDayNs = 86'400'000'000'000;
 constexpr std::uint64_t kFirstTradeNs = 1'704'205'800'000'000'000;  // 2024-01-02T14:30:00Z, a market's opening.
 constexpr std::uint32_t kGapNsMax = 20'000;
@@ -80,8 +80,8 @@ class TradeLines final : public LineSource {
         left_(count) {}
 
   Result<Chunk> next(std::uint64_t lines_max) override {
-    const std::uint64_t lines = std::min({lines_max, left_, std::uint64_t{kChunkBytes / kLineBytesMax}});
-    chunk_.resize(lines * kLineBytesMax);
+    const std::uint64_t lines = std::min({lines_max, left_, std::uint64_t{kChunkBytes / kTradeBytesMax}});
+    chunk_.resize(lines * kTradeBytesMax);
     char* to = chunk_.data();
     for (std::uint64_t i = 0; i < lines; ++i) to = append_trade(to);
     left_ -= lines;

@@ -5,12 +5,12 @@
 namespace kvingest {
 namespace {
 
-constexpr std::size_t kKeptBytes = 64 * 1024;  // What one connection may go on holding after a long text.
+constexpr std::size_t kKeptTextBytes = 64 * 1024;  // What one connection may go on holding after a long text.
 
 }  // namespace
 
 void JsonScanner::start(std::string_view text) {
-  if (decoded_.capacity() > kKeptBytes) decoded_ = {};
+  if (decoded_.capacity() > kKeptTextBytes) decoded_ = {};
   decoded_.clear();
   begin_ = text.data();
   at_ = begin_;

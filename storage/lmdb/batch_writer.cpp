@@ -8,10 +8,6 @@
 namespace kvingest::lmdb {
 namespace {
 
-MDB_val to_val(std::string_view bytes) noexcept {
-  return {bytes.size(), const_cast<char*>(bytes.data())};  // LMDB does not write through it.
-}
-
 std::uint64_t prefix_of(std::string_view key) noexcept {
   if (key.size() >= sizeof(std::uint64_t)) return codec::get_ordered<std::uint64_t>(key.data());
   char filled[sizeof(std::uint64_t)] = {};

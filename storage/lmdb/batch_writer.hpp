@@ -20,6 +20,13 @@
 
 namespace kvingest::lmdb {
 
+inline MDB_val to_val(std::string_view bytes) noexcept {
+  return {bytes.size(), const_cast<char*>(bytes.data())};  // LMDB does not write through it.
+}
+inline std::string_view to_view(const MDB_val& value) noexcept {
+  return {static_cast<const char*>(value.mv_data), value.mv_size};
+}
+
 class BatchWriter {
  public:
   /// Applies `batch` within `txn`. Returns an LMDB code; after a failure the transaction can only be aborted.

@@ -83,11 +83,4 @@ class LmdbStore final : public Store {
   std::chrono::steady_clock::time_point stale_checked_ = std::chrono::steady_clock::now();
 };
 
-inline MDB_val to_val(std::string_view bytes) noexcept {
-  return {bytes.size(), const_cast<char*>(bytes.data())};  // LMDB does not write through it.
-}
-inline std::string_view to_view(const MDB_val& value) noexcept {
-  return {static_cast<const char*>(value.mv_data), value.mv_size};
-}
-
 }  // namespace kvingest::lmdb

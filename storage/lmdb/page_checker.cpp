@@ -235,7 +235,8 @@ Result<void> Checker::check_free_list(std::uint64_t number, const Entry& entry) 
 }  // namespace
 
 Result<void> check_headers(const File& data) {
-  constexpr std::uint64_t kMapBytesMax = std::uint64_t{65} << 40;  // Above map_max by default; half of all addresses.
+  // Above map_max by default; half of all addresses.
+  constexpr std::uint64_t kTrustedMapBytesMax = std::uint64_t{65} << 40;
   auto file_bytes = data.size();
   KV_TRY(file_bytes);
   std::uint64_t at = 0;
@@ -255,7 +256,7 @@ Result<void> check_headers(const File& data) {
     if (version != kPageVersion) return fail(Code::unsupported, "{}: LMDB format {}", data.path().native(), version);
     if (page_bytes < kPageBytesMin || page_bytes > kPageBytesMax || (page_bytes & (page_bytes - 1)) != 0)
       return damage("names pages of", page_bytes);
-    if (map_bytes > kMapBytesMax) return damage("names a map of", map_bytes);
+    if (map_bytes > kTrustedMapBytesMax) return damage("names a map of", map_bytes);
     // Free pages at the end may never have been written, but they are few.
     if (last_page / 2 > *file_bytes / page_bytes + kHeaderPages) return damage("names the last page", last_page);
     at = page_bytes;

@@ -8,11 +8,12 @@
 #include <sstream>
 
 #include "tests/support/expect.hpp"
+#include "tests/support/places.hpp"
 
 namespace kvingest::codec {
 namespace {
 
-constexpr TreeForm kForms[] = {TreeForm::compact, TreeForm::in_place, TreeForm::offsets};
+constexpr TreeForm kTreeForms[] = {TreeForm::compact, TreeForm::in_place, TreeForm::offsets};
 
 enum class Shape { balanced, random, left_list, right_list, zigzag };
 constexpr Shape kShapes[] = {Shape::balanced, Shape::random, Shape::left_list, Shape::right_list, Shape::zigzag};
@@ -75,7 +76,7 @@ std::string written(const View& tree, TreeForm form) {
 
 /// The bytes of the page's fenced block `name`.
 std::string block_of_page(const std::string& name) {
-  std::ifstream page(std::string(KVINGEST_SOURCE_DIR) + "/src/codec/TREE.md");
+  std::ifstream page(test::project_folder() / "src/codec/TREE.md");
   std::string line;
   while (std::getline(page, line) && line != "```" + name) continue;
   std::string bytes;
@@ -113,7 +114,7 @@ void check_forms(Make&& make) {
     for (const std::uint32_t nodes : {0U, 1U, 2U, 3U, 31U, 32U, 100U, 3000U}) {
       const auto tree = make_tree<V>(shape, nodes, make);
       const auto expected = listed(tree);
-      for (const TreeForm form : kForms) {
+      for (const TreeForm form : kTreeForms) {
         INFO("shape " << static_cast<int>(shape) << ", " << nodes << " nodes, form " << static_cast<int>(form));
         const std::string bytes = written(tree, form);
         const auto back = read_tree<V>(bytes);
@@ -194,7 +195,7 @@ TEST_CASE("equal values are kept once, and a null pointer costs one bit") {
 TEST_CASE("a list of a million nodes is no deeper for the stack than a leaf") {
   for (const Shape shape : {Shape::left_list, Shape::right_list, Shape::zigzag}) {
     const auto tree = make_tree<std::uint32_t>(shape, 1'000'000, [](std::uint32_t i) { return i; });
-    for (const TreeForm form : kForms) {
+    for (const TreeForm form : kTreeForms) {
       const std::string bytes = written(tree, form);
       const auto back = read_tree<std::uint32_t>(bytes);
       REQUIRE_OK(back);
@@ -251,7 +252,7 @@ void read_all(const std::string& bytes) {
 template <class V, class Make>
 void damage_everything(Make&& make) {
   std::mt19937 random(11);
-  for (const TreeForm form : kForms) {
+  for (const TreeForm form : kTreeForms) {
     const auto tree = make_tree<V>(Shape::random, 60, make);
     const std::string whole = written(tree, form);
     for (std::size_t cut = 0; cut < whole.size(); ++cut) {
@@ -282,7 +283,7 @@ TEST_CASE("a tree that is cut or changed anywhere is refused or is another tree,
 }
 
 TEST_CASE("a header that promises more than there is takes no memory") {
-  for (const TreeForm form : kForms) {
+  for (const TreeForm form : kTreeForms) {
     std::string bytes(kTreeHeaderBytes + 100, '\xFF');
     for (const std::uint64_t nodes : {std::uint64_t{200}, kTreeNodesMax, kTreeNodesMax + 1, ~std::uint64_t{0}}) {
       for (const bool dictionary : {true, false}) {

@@ -21,7 +21,7 @@ struct Transcript {
 
 std::vector<Transcript> transcripts() {
   std::vector<Transcript> all;
-  std::istringstream document(file_text(std::filesystem::path(KVINGEST_SOURCE_DIR) / "net/PROTOCOL.md"));
+  std::istringstream document(file_text(project_folder() / "net/PROTOCOL.md"));
   bool inside = false;
   int number = 0;
   for (std::string line; std::getline(document, line);) {

@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 /// Installs into `prefix` and returns the folder of the programs.
 fs::path install(const TempDir& prefix) {
-  const Finished installed = run({"cmake", "--install", KVINGEST_BUILD_DIR, "--prefix", prefix.path()});
+  const Finished installed = run({"cmake", "--install", build_folder(), "--prefix", prefix.path()});
   INFO(installed.err);
   REQUIRE(installed.exit.code == 0);
   return prefix / "bin";

@@ -10,7 +10,7 @@
 namespace kvingest::net {
 namespace {
 
-struct Notes {
+struct MessageNotes {
   std::vector<std::string> rows;
 
   bool line(std::string_view message, std::uint64_t offset) {
@@ -33,7 +33,7 @@ TEST_CASE("a stream of framed messages cut at every byte gives the same messages
   const std::string stream = frame("a\nb") + frame("") + frame(std::string(200, 'x')) + frame("toolong") + frame("z");
   for (std::size_t first = 0; first <= stream.size(); ++first) {
     VarintCutter cutter(200);
-    Notes notes;
+    MessageNotes notes;
     CHECK(cutter.cut(stream.substr(0, first), notes) == first);
     CHECK(cutter.cut(stream.substr(first), notes) == stream.size() - first);
     CHECK(notes.rows == std::vector<std::string>{"0:a\nb", "4:", "5:" + std::string(200, 'x'), "207:toolong", "215:z"});
@@ -45,7 +45,7 @@ TEST_CASE("a message beyond the limit is passed once with its length and the fee
   const std::string stream = frame("before") + frame(std::string(1000, 'x')) + frame("after");
   for (const std::size_t piece : {1U, 10U, 5000U}) {
     VarintCutter cutter(100);
-    Notes notes;
+    MessageNotes notes;
     for (std::size_t at = 0; at < stream.size(); at += piece) cutter.cut(stream.substr(at, piece), notes);
     CHECK(notes.rows == std::vector<std::string>{"0:before", "7:long 1000 1", "1009:after"});
   }
@@ -53,7 +53,7 @@ TEST_CASE("a message beyond the limit is passed once with its length and the fee
 
 TEST_CASE("a length bomb takes no memory") {
   VarintCutter cutter(1 << 20);
-  Notes notes;
+  MessageNotes notes;
   char length[codec::kVarint64BytesMax];
   const std::string bomb(length, codec::put_varint(length, ~std::uint64_t{0}));
   cutter.cut(bomb, notes);
@@ -65,7 +65,7 @@ TEST_CASE("a length bomb takes no memory") {
 
 TEST_CASE("a length that is no varint breaks the stream, and only that") {
   VarintCutter cutter(100);
-  Notes notes;
+  MessageNotes notes;
   const std::string good = frame("good");
   cutter.cut(good, notes);
   CHECK_FALSE(cutter.broken());

@@ -31,12 +31,6 @@ Result<void> always(std::uint64_t) {
   return {};
 }
 
-std::unique_ptr<Store> map_store() {
-  auto store = open_store(*parse_store_spec("map"), {});
-  REQUIRE_OK(store);
-  return *std::move(store);
-}
-
 TEST_CASE("a store goes through every engine and comes out the same, meta and labels included") {
   const TempDir temp;
   const auto engines = test::persistent_engines();
@@ -65,11 +59,11 @@ TEST_CASE("a store goes through every engine and comes out the same, meta and la
 }
 
 TEST_CASE("a conversion interrupted after any page goes on from there") {
-  const auto source = map_store();
+  const auto source = test::map_store();
   fill(*source);
   for (int pages = 1; pages <= 7; ++pages) {
     INFO(pages);
-    const auto target = map_store();
+    const auto target = test::map_store();
     int seen = 0;
     const auto cut = convert(*source, *target, [&](std::uint64_t) -> Result<void> {
       if (++seen < pages) return {};
@@ -96,7 +90,7 @@ TEST_CASE("an unfinished conversion says so when it is read, and is no source an
   const auto cut =
       convert(*source->store, *target, [](std::uint64_t) -> Result<void> { return fail(Code::busy, "interrupted"); });
   REQUIRE_CODE(cut, Code::busy);
-  const auto onwards = map_store();
+  const auto onwards = test::map_store();
   CHECK_CODE(convert(*target, *onwards, always), Code::invalid_argument);
   REQUIRE_OK(target->close());
   CHECK(test::kvq({"count"}, temp / "to").err.find("unfinished conversion") != std::string::npos);
@@ -124,9 +118,9 @@ TEST_CASE("a target that holds a store is refused, and a wrong target is wrong u
 }
 
 TEST_CASE("a source that changes meanwhile is found out") {
-  const auto source = map_store();
+  const auto source = test::map_store();
   fill(*source);
-  const auto target = map_store();
+  const auto target = test::map_store();
   bool changed = false;
   const auto done = convert(*source, *target, [&](std::uint64_t) -> Result<void> {
     if (std::exchange(changed, true)) return {};
@@ -140,7 +134,7 @@ TEST_CASE("a source that changes meanwhile is found out") {
 
 TEST_CASE("the digest knows the space, and where a key ends") {
   const auto digest = [](auto change) {
-    const auto store = map_store();
+    const auto store = test::map_store();
     WriteBatch batch;
     change(batch);
     REQUIRE_OK(store->write(batch, Durability::memory));

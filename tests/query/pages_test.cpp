@@ -4,16 +4,11 @@
 #include <random>
 
 #include "kvingest/engine.hpp"
+#include "tests/query/stores.hpp"
 #include "tests/support/expect.hpp"
 
 namespace kvingest::query {
 namespace {
-
-std::unique_ptr<Store> map_store() {
-  auto store = open_store(*parse_store_spec("map"), {});
-  REQUIRE_OK(store);
-  return *std::move(store);
-}
 
 std::vector<std::string> walked(const Store& store, const Selection& selection) {
   std::vector<std::string> keys;
@@ -42,7 +37,7 @@ TEST_CASE("prefix, from and to are all kept to") {
 }
 
 TEST_CASE("many rows and large rows come in pages, each once, in order and in reverse") {
-  const auto store = map_store();
+  const auto store = test::map_store();
   std::vector<std::string> all;
   WriteBatch batch;
   for (int i = 0; i < 2'500; ++i) {
@@ -58,7 +53,7 @@ TEST_CASE("many rows and large rows come in pages, each once, in order and in re
 }
 
 TEST_CASE("bounds that exclude each other give nothing") {
-  const auto store = map_store();
+  const auto store = test::map_store();
   WriteBatch batch;
   batch.put("k", "v");
   REQUIRE_OK(store->write(batch, Durability::memory));
@@ -69,7 +64,7 @@ TEST_CASE("bounds that exclude each other give nothing") {
 }
 
 TEST_CASE("a walk ends where it is told to, after the page") {
-  const auto store = map_store();
+  const auto store = test::map_store();
   WriteBatch batch;
   for (int i = 0; i < 5'000; ++i) batch.put(fmt::format("{:06}", i), "v");
   REQUIRE_OK(store->write(batch, Durability::memory));
@@ -81,7 +76,7 @@ TEST_CASE("a walk ends where it is told to, after the page") {
 }
 
 TEST_CASE("records written between two pages are met where they lie ahead") {
-  const auto store = map_store();
+  const auto store = test::map_store();
   WriteBatch batch;
   for (int i = 0; i < 2'000; ++i) batch.put(fmt::format("{:06}", i), "v");
   REQUIRE_OK(store->write(batch, Durability::memory));

@@ -15,6 +15,12 @@ std::vector<std::string> persistent_engines() {
   return names;
 }
 
+std::unique_ptr<Store> map_store() {
+  auto store = open_store(*parse_store_spec("map"), {});
+  REQUIRE_OK(store);
+  return *std::move(store);
+}
+
 std::unique_ptr<Store> created(const std::string& engine, const std::filesystem::path& dir,
                                std::map<std::string, std::string, std::less<>> labels) {
   auto store = open_store(*parse_store_spec(engine), {.dir = dir, .labels = std::move(labels)});

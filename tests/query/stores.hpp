@@ -15,6 +15,9 @@ namespace kvingest::test {
 /// The persistent engines of this build.
 [[nodiscard]] std::vector<std::string> persistent_engines();
 
+/// An empty store in memory.
+[[nodiscard]] std::unique_ptr<Store> map_store();
+
 /// A new store whose marker has these labels.
 [[nodiscard]] std::unique_ptr<Store> created(const std::string& engine, const std::filesystem::path& dir,
                                              std::map<std::string, std::string, std::less<>> labels);

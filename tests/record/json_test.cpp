@@ -14,9 +14,9 @@ namespace {
 using namespace std::string_literals;
 
 /// A connection whose key is one field, "<{...}>".
-class Connection {
+class JsonConnection {
  public:
-  explicit Connection(const std::string& field)
+  explicit JsonConnection(const std::string& field)
       : plan_(*RecordPlan::compile({.format = MessageFormat::json, .key = "<{" + field + "}>"})), parser_(plan_) {}
 
   /// The key that `message` got, or the reason why it was rejected.
@@ -44,7 +44,7 @@ class Connection {
 };
 
 TEST_CASE("a string is its decoded text, numbers, true and false are their own") {
-  Connection json("a");
+  JsonConnection json("a");
   CHECK(json.add(R"({"a":"text"})") == "<text>");
   CHECK(json.add(R"({"a":""})") == "<>");
   CHECK(json.add(R"({"a":"\"\\\/\b\f\n\r\t"})") == "<\"\\/\b\f\n\r\t>");
@@ -59,7 +59,7 @@ TEST_CASE("a string is its decoded text, numbers, true and false are their own")
 }
 
 TEST_CASE("null, objects and arrays are no field, and a missing one is said to be missing") {
-  Connection json("a");
+  JsonConnection json("a");
   CHECK(json.add(R"({"a":null})") == "bad_type");
   CHECK(json.detail() == "field 'a' is null");
   CHECK(json.add(R"({"a":{"b":1}})") == "bad_type");
@@ -70,27 +70,27 @@ TEST_CASE("null, objects and arrays are no field, and a missing one is said to b
 }
 
 TEST_CASE("of duplicate names the first is meant, whatever it holds") {
-  CHECK(Connection("a").add(R"({"a":1,"a":2})") == "<1>");
-  CHECK(Connection("a").add(R"({"a":null,"a":2})") == "bad_type");
-  CHECK(Connection("a").add(R"({"\u0061":1,"a":2})") == "<1>");
-  CHECK(Connection("/a/b").add(R"({"a":{"b":1},"a":{"b":2}})") == "<1>");
-  CHECK(Connection("/a/b").add(R"({"a":{"c":1},"a":{"b":2}})") == "missing_field");
+  CHECK(JsonConnection("a").add(R"({"a":1,"a":2})") == "<1>");
+  CHECK(JsonConnection("a").add(R"({"a":null,"a":2})") == "bad_type");
+  CHECK(JsonConnection("a").add(R"({"\u0061":1,"a":2})") == "<1>");
+  CHECK(JsonConnection("/a/b").add(R"({"a":{"b":1},"a":{"b":2}})") == "<1>");
+  CHECK(JsonConnection("/a/b").add(R"({"a":{"c":1},"a":{"b":2}})") == "missing_field");
 }
 
 TEST_CASE("pointers go through objects and arrays") {
   const std::string text = R"({"q":{"s":"A","x/y":2,"m~n":3,"":4},"l":[10,[20,{"z":30}]],"01":5})";
-  CHECK(Connection("/q/s").add(text) == "<A>");
-  CHECK(Connection("/q/x~1y").add(text) == "<2>");
-  CHECK(Connection("/q/m~0n").add(text) == "<3>");
-  CHECK(Connection("/q/").add(text) == "<4>");
-  CHECK(Connection("/l/0").add(text) == "<10>");
-  CHECK(Connection("/l/1/0").add(text) == "<20>");
-  CHECK(Connection("/l/1/1/z").add(text) == "<30>");
-  CHECK(Connection("/l/00").add(text) == "missing_field");
-  CHECK(Connection("/l/2").add(text) == "missing_field");
-  CHECK(Connection("/l/-").add(text) == "missing_field");
-  CHECK(Connection("/01").add(text) == "<5>");
-  CHECK(Connection("/q").add(text) == "bad_type");
+  CHECK(JsonConnection("/q/s").add(text) == "<A>");
+  CHECK(JsonConnection("/q/x~1y").add(text) == "<2>");
+  CHECK(JsonConnection("/q/m~0n").add(text) == "<3>");
+  CHECK(JsonConnection("/q/").add(text) == "<4>");
+  CHECK(JsonConnection("/l/0").add(text) == "<10>");
+  CHECK(JsonConnection("/l/1/0").add(text) == "<20>");
+  CHECK(JsonConnection("/l/1/1/z").add(text) == "<30>");
+  CHECK(JsonConnection("/l/00").add(text) == "missing_field");
+  CHECK(JsonConnection("/l/2").add(text) == "missing_field");
+  CHECK(JsonConnection("/l/-").add(text) == "missing_field");
+  CHECK(JsonConnection("/01").add(text) == "<5>");
+  CHECK(JsonConnection("/q").add(text) == "bad_type");
 }
 
 TEST_CASE("a field that is wanted whole and in part is no text") {
@@ -101,13 +101,13 @@ TEST_CASE("a field that is wanted whole and in part is no text") {
 }
 
 TEST_CASE("white space is allowed between tokens and nowhere else") {
-  CHECK(Connection("a").add(" \t\r\n{ \"a\" : 1 , \"b\" : [ ] , \"c\" : { } } \r\n") == "<1>");
-  CHECK(Connection("a").add("{\"a\":1\v}") == "bad_json");
-  CHECK(Connection("a").add("{\"a\":- 1}") == "bad_json");
+  CHECK(JsonConnection("a").add(" \t\r\n{ \"a\" : 1 , \"b\" : [ ] , \"c\" : { } } \r\n") == "<1>");
+  CHECK(JsonConnection("a").add("{\"a\":1\v}") == "bad_json");
+  CHECK(JsonConnection("a").add("{\"a\":- 1}") == "bad_json");
 }
 
 TEST_CASE("what is wrong behind the wanted field is found, too, and its place told") {
-  Connection json("a");
+  JsonConnection json("a");
   CHECK(json.add(R"({"a":1,"b":tru})") == "bad_json");
   CHECK(json.detail() == "no value at byte 12");
   CHECK(json.add("{\"symbol\":\"A\",\"price\":\0 oops"s) == "bad_json");
@@ -177,7 +177,7 @@ TEST_CASE("texts that are no JSON object are rejected") {
       "{\"a\":\"b\"\"c\":1}",
       "{\"a\":1 \"c\":1}",
   };
-  Connection json("a");
+  JsonConnection json("a");
   for (const std::string& text : bad) {
     INFO(text);
     CHECK(json.add(text) == "bad_json");
@@ -185,7 +185,7 @@ TEST_CASE("texts that are no JSON object are rejected") {
 }
 
 TEST_CASE("deep nesting is refused before it harms, and what comes next is read") {
-  Connection json("a");
+  JsonConnection json("a");
   const auto nested = [](std::size_t depth) {
     return "{\"b\":" + std::string(depth, '[') + std::string(depth, ']') + ",\"a\":1}";
   };
@@ -199,7 +199,7 @@ TEST_CASE("deep nesting is refused before it harms, and what comes next is read"
 }
 
 TEST_CASE("strings and numbers of every length end where they end") {
-  Connection json("a");
+  JsonConnection json("a");
   for (std::size_t size = 0; size < 70; ++size) {
     for (std::size_t pad = 0; pad < 18; ++pad) {
       const std::string text(size, 'x');
@@ -287,7 +287,7 @@ TEST_CASE("the scanner and simdjson agree on random texts, whole and damaged") {
   const auto seed = std::random_device{}();
   INFO("seed " << seed);
   RandomJson random(seed);
-  Connection json("a");
+  JsonConnection json("a");
   simdjson::dom::parser parser;
   int good = 0;
   for (int round = 0; round < 40'000; ++round) {

@@ -18,8 +18,8 @@ using test::contains_text;
 using test::fake_plan;
 using test::PosixFault;
 
-struct World {
-  World() { fake_plan = {}; }
+struct AckedWorld {
+  AckedWorld() { fake_plan = {}; }
   [[nodiscard]] Result<std::unique_ptr<Store>> open(bool read_only = false, const Posix* posix = nullptr) {
     return open_store({.engine = &test::kFakeEngine},
                       {.dir = dir, .read_only = read_only, .posix = posix, .notice = [this](std::string_view text) {
@@ -72,18 +72,18 @@ TEST_CASE("a copy is what the format page shows") {
 }
 
 TEST_CASE("each answer is noted with its batch and number, and what is on disk apart from it") {
-  World world;
+  AckedWorld world;
   auto store = world.open();
   REQUIRE(store);
-  World::put(**store, Durability::disk);
-  World::put(**store, Durability::kernel);
+  AckedWorld::put(**store, Durability::disk);
+  AckedWorld::put(**store, Durability::kernel);
   CHECK(world.acked().acknowledged.batch == 2);
   CHECK(world.acked().acknowledged.seq == 1001);
   CHECK(world.acked().on_disk.batch == 1);
   CHECK(world.acked().on_disk.seq == 1000);
   REQUIRE((*store)->sync());
   CHECK(world.acked().on_disk.batch == 2);
-  World::put(**store, Durability::memory);
+  AckedWorld::put(**store, Durability::memory);
   CHECK(world.acked().acknowledged.batch == 3);
   CHECK(world.acked().on_disk.batch == 2);
   REQUIRE((*store)->close());
@@ -91,7 +91,7 @@ TEST_CASE("each answer is noted with its batch and number, and what is on disk a
 }
 
 TEST_CASE("a store that comes back without batches that were on disk is refused, for readers too") {
-  World world;
+  AckedWorld world;
   world.run({Durability::disk, Durability::disk, Durability::disk});
   fake_plan.last_batch = 1;
   for (const bool read_only : {false, true}) {
@@ -106,13 +106,13 @@ TEST_CASE("a store that comes back without batches that were on disk is refused,
 }
 
 TEST_CASE("batches acknowledged below disk may go with the power: that is said, and numbering goes on") {
-  World world;
+  AckedWorld world;
   {
     auto store = world.open();
     REQUIRE(store);
-    World::put(**store, Durability::disk);
-    World::put(**store, Durability::kernel);
-    World::put(**store, Durability::kernel);
+    AckedWorld::put(**store, Durability::disk);
+    AckedWorld::put(**store, Durability::kernel);
+    AckedWorld::put(**store, Durability::kernel);
     fake_plan.sync = fake_plan.write = Error{Code::failed, 0, "the power goes"};
     CHECK_FALSE((*store)->sync());
   }
@@ -128,7 +128,7 @@ TEST_CASE("batches acknowledged below disk may go with the power: that is said, 
 }
 
 TEST_CASE("a torn copy costs nothing that was synced before it, two damaged ones are refused") {
-  World world;
+  AckedWorld world;
   world.run({Durability::disk});
   const std::uint64_t newest = world.acked().counter;
   std::string file = test::file_text(world.dir / "ACKED");
@@ -148,7 +148,7 @@ TEST_CASE("a torn copy costs nothing that was synced before it, two damaged ones
 }
 
 TEST_CASE("a missing file is made anew, and said") {
-  World world;
+  AckedWorld world;
   world.run({Durability::disk});
   std::filesystem::remove(world.dir / "ACKED");
   CHECK(world.open(true));
@@ -160,28 +160,28 @@ TEST_CASE("a missing file is made anew, and said") {
 }
 
 TEST_CASE("a write costs one small write, and a sync of its own at most once a second and only at disk") {
-  World world;
+  AckedWorld world;
   PosixFault fault;
   auto store = world.open(false, &fault.table());
   REQUIRE(store);
   fault.start_trace();
-  for (int i = 0; i < 20; ++i) World::put(**store, Durability::kernel);
+  for (int i = 0; i < 20; ++i) AckedWorld::put(**store, Durability::kernel);
   CHECK(fault.trace() == std::vector<PosixFault::Call>(20, PosixFault::Call::pwrite));
   fault.start_trace();
-  World::put(**store, Durability::disk);
+  AckedWorld::put(**store, Durability::disk);
   CHECK(fault.trace() == std::vector<PosixFault::Call>{PosixFault::Call::pwrite, PosixFault::Call::fdatasync});
   const std::uint64_t syncs = fault.count(PosixFault::Call::fdatasync);
-  for (int i = 0; i < 20; ++i) World::put(**store, Durability::disk);
+  for (int i = 0; i < 20; ++i) AckedWorld::put(**store, Durability::disk);
   CHECK(fault.count(PosixFault::Call::fdatasync) <= syncs + 1);  // One more only if this took longer than a second.
   store->reset();
 }
 
 TEST_CASE("no answer goes out that cannot be noted: the store fails") {
-  World world;
+  AckedWorld world;
   PosixFault fault;
   auto store = world.open(false, &fault.table());
   REQUIRE(store);
-  World::put(**store, Durability::disk);
+  AckedWorld::put(**store, Durability::disk);
   fault.fail_next(PosixFault::Call::pwrite, ENOSPC);
   WriteBatch batch;
   batch.put("k", "v");
@@ -194,10 +194,10 @@ TEST_CASE("no answer goes out that cannot be noted: the store fails") {
 }
 
 TEST_CASE("a backup promises what it holds") {
-  World world;
+  AckedWorld world;
   auto store = world.open();
   REQUIRE(store);
-  World::put(**store, Durability::kernel);
+  AckedWorld::put(**store, Durability::kernel);
   REQUIRE((*store)->backup(world.temp / "copy"));
   const auto copied = read_acked(Posix::real(), world.temp / "copy");
   REQUIRE(copied);

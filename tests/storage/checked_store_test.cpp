@@ -14,8 +14,8 @@ using test::contains_text;
 using namespace std::string_literals;
 using test::fake_plan;
 
-struct World {
-  World() {
+struct CheckedWorld {
+  CheckedWorld() {
     fake_plan = {};
     auto opened = open_store({.engine = &test::kFakeEngine}, {.dir = temp / "data"});
     REQUIRE(opened);
@@ -35,7 +35,7 @@ struct World {
 };
 
 TEST_CASE("keys beyond the limits never reach an engine") {
-  World world;
+  CheckedWorld world;
   const std::string long_key(kKeyBytesMax + 1, 'k');
   fake_plan.get = Error{Code::corrupt, 0, "reached"};
   fake_plan.write = fake_plan.get;
@@ -50,7 +50,7 @@ TEST_CASE("keys beyond the limits never reach an engine") {
 }
 
 TEST_CASE("a bound may be empty or longer than a key, and an engine gets one it can seek") {
-  World world;
+  CheckedWorld world;
   const auto scan = [&](const Range& range) { REQUIRE(world.store->scan(range, [](auto, auto) { return true; })); };
   const std::string key(kKeyBytesMax, 'k');
   const std::string behind = key + '\0';
@@ -75,7 +75,7 @@ TEST_CASE("a bound may be empty or longer than a key, and an engine gets one it 
 }
 
 TEST_CASE("after close every call fails, except a second close") {
-  World world;
+  CheckedWorld world;
   REQUIRE(world.put("k", "v"));
   REQUIRE(world.store->close());
   CHECK(fake_plan.closes == 1);
@@ -95,7 +95,7 @@ TEST_CASE("after close every call fails, except a second close") {
 }
 
 TEST_CASE("a backup that fails leaves nothing, so that the next one can have its place") {
-  World world;
+  CheckedWorld world;
   fake_plan.backup = Error{Code::no_space, ENOSPC, "write batches: No space left on device"};
   CHECK(world.store->backup(world.temp / "copy").error().code == Code::no_space);
   CHECK_FALSE(std::filesystem::exists(world.temp / "copy"));
@@ -104,7 +104,7 @@ TEST_CASE("a backup that fails leaves nothing, so that the next one can have its
 }
 
 TEST_CASE("a backup goes beside the store, not into it") {
-  World world;
+  CheckedWorld world;
   const auto inside = world.store->backup(world.temp / "data" / "copy");
   REQUIRE_FALSE(inside);
   CHECK(inside.error().code == Code::invalid_argument);
@@ -113,7 +113,7 @@ TEST_CASE("a backup goes beside the store, not into it") {
 }
 
 TEST_CASE("a failed sync latches: every later call names the first reason, and reopening is the way out") {
-  World world;
+  CheckedWorld world;
   fake_plan.sync = Error{Code::io_error, EIO, "fdatasync data: Input/output error"};
   CHECK(world.store->sync().error().code == Code::io_error);
   fake_plan.sync.reset();
@@ -131,7 +131,7 @@ TEST_CASE("a failed sync latches: every later call names the first reason, and r
 }
 
 TEST_CASE("a write with an unknown outcome latches, a refused one does not") {
-  World world;
+  CheckedWorld world;
   for (const Code code : {Code::no_space, Code::busy, Code::too_large}) {
     fake_plan.write = Error{code, 0, "not written"};
     CHECK(world.put("k", "v").error().code == code);
@@ -145,7 +145,7 @@ TEST_CASE("a write with an unknown outcome latches, a refused one does not") {
 }
 
 TEST_CASE("a damaged place does not stop reads of others") {
-  World world;
+  CheckedWorld world;
   REQUIRE(world.put("k", "v"));
   fake_plan.get = Error{Code::corrupt, 0, "slot 7"};
   CHECK(world.get("k").error().code == Code::corrupt);

@@ -12,17 +12,18 @@
 namespace kvingest::test {
 namespace {
 
-constexpr Campaign kCampaign{17, true};
-constexpr std::uint64_t kBatches = 8;
+constexpr Campaign kDamageCampaign{17, true};
+constexpr std::uint64_t kDamageBatches = 8;
 constexpr std::size_t kHeaderBytes = 256;  // What is tried byte by byte at the front of a file ...
 constexpr std::size_t kTailBytes = 600;    // ... and at the end of what it holds: the last records.
 
-/// A store after kBatches batches; without `closed`, a copy of its files while it is open: what kill -9 would leave.
+/// A store after kDamageBatches batches; without `closed`, a copy of its files while it is open: what kill -9 would
+/// leave.
 std::filesystem::path make_store(const Subject& subject, Durability level, bool closed) {
   auto copy = subject.temp() / "sound";
   auto store = subject.open();
-  for (std::uint64_t number = 1; number <= kBatches; ++number) {
-    write(*store, to_batch(campaign_batch(kCampaign, number), campaign_first(number)), level);
+  for (std::uint64_t number = 1; number <= kDamageBatches; ++number) {
+    write(*store, to_batch(campaign_batch(kDamageCampaign, number), campaign_first(number)), level);
   }
   if (closed) close(*store);
   std::filesystem::copy(subject.dir(), copy, std::filesystem::copy_options::recursive);
@@ -36,8 +37,8 @@ Finding read_all(const Subject& subject) {
   const auto store = subject.try_open({.read_only = true});
   if (!store) return Finding::refused;
   const std::uint64_t found = (*store)->last_batch();
-  REQUIRE(found <= kBatches);
-  CampaignModel model(kCampaign);
+  REQUIRE(found <= kDamageBatches);
+  CampaignModel model(kDamageCampaign);
   const Model& wanted = model.after(found);
   bool refused = false;
   for (const Space space : {Space::records, Space::meta}) {
@@ -54,7 +55,7 @@ Finding read_all(const Subject& subject) {
     if (passed) REQUIRE(rows.size() == all.size());
   }
   if (refused) return Finding::refused;
-  return found == kBatches ? Finding::sound : Finding::prefix;
+  return found == kDamageBatches ? Finding::sound : Finding::prefix;
 }
 
 /// Where a file's content ends, zeros behind it left out.

@@ -13,8 +13,8 @@
 namespace kvingest::test {
 namespace {
 
-constexpr Campaign kCampaign{11, true};
-constexpr std::uint64_t kBatches = 6;  // Of one workload: each level twice, one batch with a large value.
+constexpr Campaign kFaultCampaign{11, true};
+constexpr std::uint64_t kFaultBatches = 6;  // Of one workload: each level twice, one batch with a large value.
 
 constexpr std::uint64_t kCallsMax = 1'000;  // One workload makes far fewer.
 
@@ -33,7 +33,7 @@ Durability level_of(std::uint64_t number) {
 Result<void> write_patiently(Store& store, std::uint64_t number) {
   Result<void> written;
   for (int attempt = 0; attempt < 3; ++attempt) {
-    written = store.write(to_batch(campaign_batch(kCampaign, number), campaign_first(number)), level_of(number));
+    written = store.write(to_batch(campaign_batch(kFaultCampaign, number), campaign_first(number)), level_of(number));
     if (written || (written.error().code != Code::no_space && written.error().code != Code::busy)) break;
   }
   return written;
@@ -55,7 +55,7 @@ Knowledge work(const Subject& subject, const Posix& posix, std::uint64_t known_b
   const auto store = subject.try_open({.posix = &posix});
   if (!store) return knowledge;
   const std::uint64_t first = (*store)->last_batch() + 1;
-  for (std::uint64_t number = first; number < first + kBatches; ++number) {
+  for (std::uint64_t number = first; number < first + kFaultBatches; ++number) {
     knowledge.sent = number;
     const auto written = write_patiently(**store, number);
     if (!written) {
@@ -95,7 +95,7 @@ struct Fault {
 std::filesystem::path make_history(const Subject& subject) {
   auto template_dir = subject.temp() / "history";
   const Knowledge knowledge = work(subject, Posix::real(), 0);
-  REQUIRE(knowledge.on_disk == kBatches);
+  REQUIRE(knowledge.on_disk == kFaultBatches);
   std::filesystem::rename(subject.dir(), template_dir);
   return template_dir;
 }
@@ -118,13 +118,13 @@ void fail_every_call_in_turn(Subject& subject, const Fault& fault) {
     {
       PosixFault posix;
       posix.fail_nth(n, fault.error, fault.all_later);
-      knowledge = work(subject, posix.table(), kBatches);
+      knowledge = work(subject, posix.table(), kFaultBatches);
       failed = posix.has_failed();
     }
     // Nothing crashed, so whatever was acknowledged is there; a batch that failed may be.
-    CampaignModel model(kCampaign);
+    CampaignModel model(kFaultCampaign);
     const std::uint64_t found = check_after(subject, knowledge.acknowledged, knowledge.sent, model);
-    if (!failed) CHECK(found == 2 * kBatches);
+    if (!failed) CHECK(found == 2 * kFaultBatches);
   }
   fmt::print("{}: {} calls failed in turn\n", subject.engine().name, n - 2);
   CHECK(n > 5);
@@ -159,7 +159,7 @@ ENGINE_SCENARIO(persistent, "a new store whose making failed at any system call 
       acknowledged = knowledge.acknowledged;
       sent = knowledge.sent;
     }
-    CampaignModel model(kCampaign);
+    CampaignModel model(kFaultCampaign);
     check_after(subject, acknowledged, sent, model);
   }
   CHECK(n > 3);
@@ -167,13 +167,13 @@ ENGINE_SCENARIO(persistent, "a new store whose making failed at any system call 
 
 ENGINE_SCENARIO(persistent, "short and interrupted transfers change nothing") {
   subject.use_small_files();
-  CampaignModel model(kCampaign);
+  CampaignModel model(kFaultCampaign);
   std::uint64_t known = 0;
   for (const std::size_t bytes_max : {4093u, 100'000u}) {
     PosixFault posix;
     posix.shorten(bytes_max);
     const Knowledge knowledge = work(subject, posix.table(), known);
-    CHECK(knowledge.on_disk == known + kBatches);
+    CHECK(knowledge.on_disk == known + kFaultBatches);
     known = knowledge.sent;
     auto store = subject.open({.posix = &posix.table()});
     check_equal(*store, model.after(known));
@@ -193,7 +193,7 @@ ENGINE_SCENARIO(persistent, "a power failure at any moment leaves an exact prefi
   subject.use_small_files();
   const std::uint64_t seed = test_seed();
   std::mt19937_64 random(seed);
-  CampaignModel model(kCampaign);
+  CampaignModel model(kFaultCampaign);
   std::uint64_t known = 0;
   std::uint64_t calls = 0;  // Of one workload.
   std::size_t losses = 0;

@@ -119,18 +119,14 @@ void register_scenario(const char* name, std::index_sequence<engine...>) {
 
 }  // namespace kvingest::test
 
-#define KV_SCENARIO_NAME_2(line) kv_scenario_##line
-#define KV_SCENARIO_NAME_1(line) KV_SCENARIO_NAME_2(line)
-#define KV_SCENARIO_NAME KV_SCENARIO_NAME_1(__LINE__)
-#define KV_SCENARIO_FLAG_2(line) kv_scenario_registered_##line
-#define KV_SCENARIO_FLAG_1(line) KV_SCENARIO_FLAG_2(line)
-#define KV_SCENARIO_FLAG KV_SCENARIO_FLAG_1(__LINE__)
-
-#define ENGINE_SCENARIO(needs, name)                                                        \
-  static void KV_SCENARIO_NAME(::kvingest::test::Subject& subject);                         \
-  static const bool KV_SCENARIO_FLAG = [] {                                                 \
-    ::kvingest::test::register_scenario<&KV_SCENARIO_NAME, ::kvingest::test::Needs::needs>( \
-        name, std::make_index_sequence<::kvingest::test::kEnginesMax>());                   \
-    return true;                                                                            \
-  }();                                                                                      \
-  static void KV_SCENARIO_NAME([[maybe_unused]] ::kvingest::test::Subject& subject)
+// Numbered by __COUNTER__, not by line: two files may be compiled as one.
+#define ENGINE_SCENARIO(needs, name) KV_SCENARIO_1(needs, name, __COUNTER__)
+#define KV_SCENARIO_1(needs, name, number) KV_SCENARIO_2(needs, name, number)
+#define KV_SCENARIO_2(needs, name, number)                                                      \
+  static void kv_scenario_##number(::kvingest::test::Subject& subject);                         \
+  static const bool kv_scenario_registered_##number = [] {                                      \
+    ::kvingest::test::register_scenario<&kv_scenario_##number, ::kvingest::test::Needs::needs>( \
+        name, std::make_index_sequence<::kvingest::test::kEnginesMax>());                       \
+    return true;                                                                                \
+  }();                                                                                          \
+  static void kv_scenario_##number([[maybe_unused]] ::kvingest::test::Subject& subject)

@@ -17,7 +17,7 @@
 namespace kvingest::test {
 namespace {
 
-constexpr Campaign kCampaign{23, false};
+constexpr Campaign kSpaceCampaign{23, false};
 constexpr std::size_t kDiskBytes = std::size_t{16} << 20;
 /// Above what opening needs, below the first large value of the campaign, which no file can be split around.
 constexpr rlim_t kFileBytesMax = 150'000;
@@ -131,7 +131,7 @@ ENGINE_SCENARIO(persistent, "the reserve lets a store on a full disk be opened, 
 
 ENGINE_SCENARIO(persistent, "a limit on the size of files is an error of the write, and nothing acknowledged is lost") {
   Process child({program("test_store_tool"), "campaign", subject.spec_text(), subject.dir().native(), "kernel",
-                 std::to_string(kCampaign.seed)},
+                 std::to_string(kSpaceCampaign.seed)},
                 {.pipe_output = true, .file_bytes_max = kFileBytesMax});
   std::uint64_t acknowledged = 0;
   std::uint64_t sent = 0;
@@ -148,7 +148,7 @@ ENGINE_SCENARIO(persistent, "a limit on the size of files is an error of the wri
   CAPTURE(found, acknowledged, sent);
   CHECK(found >= acknowledged);
   CHECK(found <= sent);
-  check_equal(*store, CampaignModel(kCampaign).after(found));
+  check_equal(*store, CampaignModel(kSpaceCampaign).after(found));
 }
 
 }  // namespace

@@ -45,8 +45,8 @@ std::unique_ptr<Store> opened(const StoreOptions& options, const Engine& engine 
   return std::move(*store);
 }
 
-struct World {
-  World() { fake_plan = {}; }
+struct DirectoryWorld {
+  DirectoryWorld() { fake_plan = {}; }
   test::TempDir temp;
   fs::path dir = temp / "data";
 };
@@ -78,7 +78,7 @@ TEST_CASE("a missing engine cannot be opened either, and says what to install") 
 }
 
 TEST_CASE("a new directory gets its marker and lock, and the engine is told that it is fresh") {
-  World world;
+  DirectoryWorld world;
   opened({.dir = world.dir / "deep" / "", .labels = {{"key", "{seq}"}}});
   CHECK(fake_plan.seen.fresh);
   CHECK_FALSE(fake_plan.seen.read_only);
@@ -125,7 +125,7 @@ TEST_CASE("a marker with any byte changed or cut off is refused as corrupt or of
 }
 
 TEST_CASE("each check of an existing store fails with one clear sentence before a byte has changed") {
-  World world;
+  DirectoryWorld world;
   REQUIRE(opened({.dir = world.dir, .labels = {{"key", "{seq}"}}})->close());
   const auto before = tree_of(world.temp.path());
   fake_plan = {};
@@ -144,13 +144,13 @@ TEST_CASE("each check of an existing store fails with one clear sentence before 
 }
 
 TEST_CASE("a format older than the engine's is refused as well") {
-  World world;
+  DirectoryWorld world;
   opened({.dir = world.dir}, test::kNewerFakeEngine);
   CHECK_THAT(error_of({.dir = world.dir}).text, contains_text("a newer kvingest"));
 }
 
 TEST_CASE("labels can be replaced by force, and are added where there is none") {
-  World world;
+  DirectoryWorld world;
   opened({.dir = world.dir, .labels = {{"key", "{seq}"}}});
   opened({.dir = world.dir, .labels = {{"key", "{symbol}"}, {"format", "csv"}}, .force_labels = true});
   const auto marker = read_marker(world.dir);
@@ -163,7 +163,7 @@ TEST_CASE("labels can be replaced by force, and are added where there is none") 
 }
 
 TEST_CASE("a directory with foreign files is refused and left alone") {
-  World world;
+  DirectoryWorld world;
   fs::create_directory(world.dir);
   test::write_text(world.dir / "thesis.txt", "years of work");
   const auto before = tree_of(world.temp.path());
@@ -178,7 +178,7 @@ TEST_CASE("a directory with foreign files is refused and left alone") {
 }
 
 TEST_CASE("what a new file system and an interrupted creation leave does not stand in the way") {
-  World world;
+  DirectoryWorld world;
   fs::create_directories(world.dir / "lost+found");
   test::write_text(world.dir / "LOCK", "");
   test::write_text(world.dir / "STORE.tmp", "half a mar");
@@ -187,7 +187,7 @@ TEST_CASE("what a new file system and an interrupted creation leave does not sta
 }
 
 TEST_CASE("a store whose engine could not be made stays fresh, and readers do not take it for one") {
-  World world;
+  DirectoryWorld world;
   fake_plan.open = Error{Code::no_space, 0, "no room"};
   CHECK(error_of({.dir = world.dir}).code == Code::no_space);
   fake_plan.open.reset();
@@ -200,7 +200,7 @@ TEST_CASE("a store whose engine could not be made stays fresh, and readers do no
 }
 
 TEST_CASE("nothing is made where it must not be") {
-  World world;
+  DirectoryWorld world;
   const Error no_create = error_of({.dir = world.dir, .create = false});
   CHECK(no_create.code == Code::invalid_argument);
   CHECK_THAT(no_create.text, contains_text("no store in") && contains_text("no such directory"));
@@ -211,7 +211,7 @@ TEST_CASE("nothing is made where it must not be") {
 }
 
 TEST_CASE("reading changes no byte, and the engine is told to change none") {
-  World world;
+  DirectoryWorld world;
   opened({.dir = world.dir, .labels = {{"key", "{seq}"}}});
   const auto before = tree_of(world.temp.path());
   {
@@ -227,7 +227,7 @@ TEST_CASE("reading changes no byte, and the engine is told to change none") {
 }
 
 TEST_CASE("a writer excludes others, in its own process too, and the message names its pid") {
-  World world;
+  DirectoryWorld world;
   auto writer = opened({.dir = world.dir});
   for (const bool read_only : {false, true}) {
     const Error error = error_of({.dir = world.dir, .read_only = read_only});
@@ -239,7 +239,7 @@ TEST_CASE("a writer excludes others, in its own process too, and the message nam
 }
 
 TEST_CASE("readers exclude a writer but not each other, and no stale pid is named") {
-  World world;
+  DirectoryWorld world;
   opened({.dir = world.dir});
   const auto one = opened({.dir = world.dir, .read_only = true});
   const auto two = opened({.dir = world.dir, .read_only = true});
@@ -249,14 +249,14 @@ TEST_CASE("readers exclude a writer but not each other, and no stale pid is name
 }
 
 TEST_CASE("engines with shared readers are read while somebody writes") {
-  World world;
+  DirectoryWorld world;
   const auto writer = opened({.dir = world.dir}, test::kSharedFakeEngine);
   const auto reader = opened({.dir = world.dir, .read_only = true}, test::kSharedFakeEngine);
   CHECK(error_of({.dir = world.dir}, test::kSharedFakeEngine).code == Code::locked);
 }
 
 TEST_CASE("the lock of a killed process is free, whatever pid is in it") {
-  World world;
+  DirectoryWorld world;
   int ready[2];
   REQUIRE(::pipe(ready) == 0);
   const pid_t child = ::fork();
@@ -281,7 +281,7 @@ TEST_CASE("the lock of a killed process is free, whatever pid is in it") {
 }
 
 // Lets the n-th system call of the creation of a store fail, for every n, and opens the same directory again.
-void interrupt_creation(const World& world, const Engine& engine) {
+void interrupt_creation(const DirectoryWorld& world, const Engine& engine) {
   test::PosixFault fault;
   bool made = false;
   for (std::uint64_t n = 1; !made; ++n) {
@@ -307,7 +307,7 @@ void interrupt_creation(const World& world, const Engine& engine) {
 }
 
 TEST_CASE("every system call of the creation may fail: the next open begins afresh or finds the whole store") {
-  const World world;
+  const DirectoryWorld world;
   interrupt_creation(world, kFakeEngine);
   for (const Engine* engine : engines()) {  // Those that make their files through the table.
     if (engine->name == "file" || engine->name == "mmap") interrupt_creation(world, *engine);
@@ -315,7 +315,7 @@ TEST_CASE("every system call of the creation may fail: the next open begins afre
 }
 
 TEST_CASE("a backup is a store of its own") {
-  World world;
+  DirectoryWorld world;
   const auto store = opened({.dir = world.dir, .labels = {{"key", "{seq}"}}});
   const fs::path copy = world.temp / "copy";
   fs::create_directory(copy);
@@ -329,7 +329,7 @@ TEST_CASE("a backup is a store of its own") {
 }
 
 TEST_CASE("a directory without permission is named") {
-  World world;
+  DirectoryWorld world;
   opened({.dir = world.dir});
   const pid_t child = ::fork();
   REQUIRE(child >= 0);

@@ -22,10 +22,6 @@ extern char** environ;
 namespace kvingest::test {
 namespace {
 
-[[noreturn]] void give_up(std::string_view what) {
-  throw std::runtime_error(fmt::format("{}: {}", what, std::strerror(errno)));
-}
-
 /// A C array of strings that ends with a null pointer, pointing into `strings`.
 std::vector<char*> pointers(std::vector<std::string>& strings) {
   std::vector<char*> found;
@@ -171,10 +167,6 @@ Finished run(std::vector<std::string> argv, Process::Options options, std::chron
   Process process(std::move(argv), std::move(options));
   const Exit exit = process.finish(bound);
   return {exit, process.out_text(), process.err_text()};
-}
-
-std::string program(std::string_view name) {
-  return fmt::format("{}/{}", KVINGEST_BIN_DIR, name);
 }
 
 void wait_a_moment() {

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/support/places.hpp"
 #include "tests/support/stream.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -85,9 +86,6 @@ struct Finished {
 
 /// Runs a program to its end. Throws if that takes longer than `bound`.
 Finished run(std::vector<std::string> argv, Process::Options options = {}, std::chrono::milliseconds bound = kWaitMax);
-
-/// The path of a program of this build: "kvingest".
-[[nodiscard]] std::string program(std::string_view name);
 
 /// Lets others run for about a millisecond.
 void wait_a_moment();

@@ -29,6 +29,10 @@ ssize_t send_quietly(int fd, std::string_view bytes) {
 
 }  // namespace
 
+void give_up(std::string_view what) {
+  throw std::runtime_error(fmt::format("{}: {}", what, std::strerror(errno)));
+}
+
 Stream::Stream(int fd) : fd_(fd) {
   ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
 }

@@ -2,8 +2,7 @@
 //
 // Threads: one at a time, but one thread may send while another reads.
 // Errors:  what a test cannot go on from (a wait that ran out, a broken descriptor) is thrown as std::runtime_error,
-// which
-//          Catch2 reports with its text; the end of the stream is an answer.
+//          which Catch2 reports with its text; the end of the stream is an answer.
 #pragma once
 
 #include <chrono>
@@ -16,6 +15,9 @@ namespace kvingest::test {
 
 /// Long enough for a loaded machine, short enough to see a hang in a test run.
 inline constexpr std::chrono::milliseconds kWaitMax{60'000};
+
+/// Throws std::runtime_error with what was tried and the text of errno.
+[[noreturn]] void give_up(std::string_view what);
 
 class Stream {
  public:

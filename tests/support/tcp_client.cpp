@@ -16,10 +16,6 @@
 namespace kvingest::test {
 namespace {
 
-[[noreturn]] void give_up(std::string_view what) {
-  throw std::runtime_error(fmt::format("{}: {}", what, std::strerror(errno)));
-}
-
 sockaddr_in parse_address(std::string_view address) {
   const auto colon = address.rfind(':');
   sockaddr_in parsed{};

@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "tests/support/catch.hpp"
+#include "tests/support/places.hpp"
 #include "tests/tidy/rules.hpp"
 
 namespace kvingest::tidy {
@@ -30,7 +31,7 @@ bool is_text(const fs::path& path) {
 
 /// All our text files, with paths from the project's folder.
 std::vector<SourceFile> read_tree() {
-  const fs::path root = KVINGEST_SOURCE_DIR;
+  const fs::path root = test::project_folder();
   std::vector<SourceFile> tree;
   for (const auto& entry : fs::recursive_directory_iterator(root)) {
     const std::string path = entry.path().lexically_relative(root).generic_string();
