@@ -15,7 +15,7 @@ struct MapCache : http::Cache {
   std::map<std::string, http::CacheEntry> entries;
 };
 
-struct World {
+struct CacheWorld {
   FaultServer server;
   MapCache cache;
   http::Session session{[this] {
@@ -33,7 +33,7 @@ struct World {
 };
 
 TEST_CASE("http cache: an answer with an ETag is asked about and given from what was kept") {
-  World world;
+  CacheWorld world;
   world.server.on("/page", [](const Seen& seen) {
     if (seen.header("if-none-match") == "\"v1\"") return Answer{send(head(304, {{"ETag", "\"v1\""}}))};
     return answer(200, "the page", {{"ETag", "\"v1\""}, {"Content-Type", "text/csv"}});
@@ -50,7 +50,7 @@ TEST_CASE("http cache: an answer with an ETag is asked about and given from what
 }
 
 TEST_CASE("http cache: Last-Modified does where there is no ETag, and a new answer replaces the old one") {
-  World world;
+  CacheWorld world;
   const std::string first = "Mon, 01 Jan 2024 00:00:00 GMT";
   world.server.on("/page", [&](const Seen& seen) {
     if (seen.header("if-modified-since") == first) return answer(200, "second", {{"Last-Modified", first + " "}});
@@ -62,7 +62,7 @@ TEST_CASE("http cache: Last-Modified does where there is no ETag, and a new answ
 }
 
 TEST_CASE("http cache: what failed or may not be kept is not kept") {
-  World world;
+  CacheWorld world;
   world.server.on("/fails", [](const Seen&) { return answer(404, "x", {{"ETag", "\"a\""}}); });
   world.server.on("/private", [](const Seen&) {
     return answer(200, "x", {{"ETag", "\"a\""}, {"Cache-Control", "private, no-store"}});

@@ -40,7 +40,7 @@ struct RangeServer {
   }
 };
 
-struct World {
+struct DownloadWorld {
   TempDir dir;
   FaultServer server;
   http::Session session{on_loopback()};
@@ -53,7 +53,7 @@ struct World {
 };
 
 TEST_CASE("http download: a connection that breaks again and again costs no byte twice") {
-  World world;
+  DownloadWorld world;
   RangeServer files{.bytes_max = 30'000};
   world.server.on("/file", files);
   std::uint64_t shown = 0;
@@ -72,7 +72,7 @@ TEST_CASE("http download: a connection that breaks again and again costs no byte
 }
 
 TEST_CASE("http download: a later call goes on where an earlier one ended") {
-  World world;
+  DownloadWorld world;
   RangeServer files{.bytes_max = 50'000};
   world.server.on("/file", files);
   CHECK_FALSE(world.download({}, 1).ok());
@@ -86,7 +86,7 @@ TEST_CASE("http download: a later call goes on where an earlier one ended") {
 }
 
 TEST_CASE("http download: a file that changed meanwhile is fetched anew, not pieced together") {
-  World world;
+  DownloadWorld world;
   RangeServer files{.bytes_max = 50'000};
   world.server.on("/file", files);
   CHECK_FALSE(world.download({}, 1).ok());
@@ -99,7 +99,7 @@ TEST_CASE("http download: a file that changed meanwhile is fetched anew, not pie
 }
 
 TEST_CASE("http download: a part that begins elsewhere is refused, and the next attempt takes the whole") {
-  World world;
+  DownloadWorld world;
   RangeServer files;
   world.server.on("/file", [&](const Seen& seen) {
     if (seen.count == 1) return RangeServer{.bytes_max = 1000}(seen);
@@ -114,7 +114,7 @@ TEST_CASE("http download: a part that begins elsewhere is refused, and the next 
 }
 
 TEST_CASE("http download: a weak ETag resumes nothing") {
-  World world;
+  DownloadWorld world;
   RangeServer files{.etag = "W/\"v1\"", .bytes_max = 50'000};
   world.server.on("/file", files);
   CHECK_FALSE(world.download({}, 2).ok());
@@ -122,7 +122,7 @@ TEST_CASE("http download: a weak ETag resumes nothing") {
 }
 
 TEST_CASE("http download: a part that is already all of the file is complete") {
-  World world;
+  DownloadWorld world;
   RangeServer files;
   world.server.on("/file", files);
   write_text(world.file.native() + ".part", files.text);
@@ -133,7 +133,7 @@ TEST_CASE("http download: a part that is already all of the file is complete") {
 }
 
 TEST_CASE("http download: an error page is no file") {
-  World world;
+  DownloadWorld world;
   world.server.on("/file", [](const Seen&) { return answer(404, "<html>no</html>"); });
   const auto done = world.download();
   CHECK_KIND(done.response, Kind::http_4xx);
@@ -143,7 +143,7 @@ TEST_CASE("http download: an error page is no file") {
 }
 
 TEST_CASE("http download: a file with another checksum is not kept") {
-  World world;
+  DownloadWorld world;
   world.server.on("/file", [](const Seen&) { return answer(200, "abc"); });
   const std::string right = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
   CHECK_KIND(world.download({.sha256 = right}).response, Kind::none);
@@ -157,7 +157,7 @@ TEST_CASE("http download: a file with another checksum is not kept") {
 }
 
 TEST_CASE("http download: an empty file is a file") {
-  World world;
+  DownloadWorld world;
   world.server.on("/file", [](const Seen&) { return answer(200, ""); });
   CHECK_KIND(world.download().response, Kind::none);
   CHECK(std::filesystem::exists(world.file));

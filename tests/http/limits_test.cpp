@@ -9,7 +9,7 @@ namespace {
 using http::Kind;
 using namespace std::chrono_literals;
 
-std::vector<http::Request> many(const FaultServer& server, int count, unsigned attempts = 5) {
+std::vector<http::Request> limited_requests(const FaultServer& server, int count, unsigned attempts = 5) {
   std::vector<http::Request> requests;
   for (int i = 0; i < count; ++i) {
     requests.push_back({.url = server.url("/item"), .retry = quick_retries(attempts)});
@@ -42,7 +42,7 @@ TEST_CASE("http limits: a known rate is kept, so nothing is refused") {
   http::Session session(on_loopback());
   // A tenth of slack for the way there.
   REQUIRE_OK(session.limit(server.origin(), {.rates = {{20, 550ms}}, .in_flight = 8}));
-  CHECK(session.gather(many(server, 80)).complete());
+  CHECK(session.gather(limited_requests(server, 80)).complete());
   CHECK(limiter.refused <= 1);
 }
 
@@ -53,7 +53,7 @@ TEST_CASE("http limits: a refusal pauses the whole origin for as long as it asks
   });
   http::Session session(on_loopback());
   REQUIRE_OK(session.limit(server.origin(), {.in_flight = 1}));
-  REQUIRE(session.gather(many(server, 5)).complete());
+  REQUIRE(session.gather(limited_requests(server, 5)).complete());
   const auto seen = server.seen();
   REQUIRE(seen.size() == 6);
   CHECK(seen[1].at - seen[0].at >= 990ms);
@@ -65,7 +65,7 @@ TEST_CASE("http limits: an unknown rate is found with few refusals, however many
   server.on("/item", [&](const Seen& seen) { return limiter(seen); });
   http::Session session(on_loopback());
   REQUIRE_OK(session.limit(server.origin(), {.in_flight = 32, .connections = 32, .breaker_failures = 1000}));
-  const auto batch = session.gather(many(server, 100, 50));
+  const auto batch = session.gather(limited_requests(server, 100, 50));
   CHECK(batch.complete());
   INFO(limiter.refused);
   CHECK(limiter.refused < 80);  // Without pauses each of a hundred is refused again and again.
@@ -79,14 +79,14 @@ TEST_CASE("http limits: Retry-After in the past or in rubbish is not waited for,
     });
     http::Session session(on_loopback());
     INFO(value);
-    CHECK(session.gather(many(server, 1)).complete());
+    CHECK(session.gather(limited_requests(server, 1)).complete());
   }
   FaultServer server;
   server.on("/item", [](const Seen& seen) {
     return seen.count == 1 ? answer(503, "", {{"Retry-After", "999999999"}}) : answer(200, "x");
   });
   http::Session session(on_loopback());
-  auto requests = many(server, 1);
+  auto requests = limited_requests(server, 1);
   requests[0].retry.retry_after_max = 50ms;
   CHECK(session.gather(requests).complete());
 }
@@ -96,7 +96,7 @@ TEST_CASE("http limits: a wait beyond the deadline fails what waits, at once and
   server.on("/item", [](const Seen&) { return answer(429, "", {{"Retry-After", "3000"}}); });
   http::Session session(on_loopback());
   REQUIRE_OK(session.limit(server.origin(), {.in_flight = 1}));
-  auto requests = many(server, 10);
+  auto requests = limited_requests(server, 10);
   for (auto& request : requests) request.retry.deadline = 1min;
   const auto batch = session.gather(requests);
   CHECK(server.seen().size() == 1);
@@ -113,7 +113,7 @@ TEST_CASE("http limits: a quota that is used up is not overdrawn") {
   http::Session session(on_loopback());
   const auto now = std::chrono::system_clock::now();
   REQUIRE_OK(session.limit(server.origin(), {.quotas = {{{25, 24h}, 22, now - 1h}}}));
-  const auto batch = session.gather(many(server, 10));
+  const auto batch = session.gather(limited_requests(server, 10));
   CHECK(batch.succeeded == 3);
   CHECK(server.seen().size() == 3);
   CHECK_KIND(batch.responses.back(), Kind::quota);
@@ -127,7 +127,7 @@ TEST_CASE("http limits: what waits its turn does not run out of its time") {
   server.on("/item", [](const Seen&) { return Answer{wait(100ms), send(head(200, {{"Content-Length", "0"}}))}; });
   http::Session session(on_loopback());
   REQUIRE_OK(session.limit(server.origin(), {.in_flight = 1}));
-  auto requests = many(server, 8, 1);
+  auto requests = limited_requests(server, 8, 1);
   for (auto& request : requests) request.timeout.total = 600ms;  // All eight one after the other take longer.
   CHECK(session.gather(requests).complete());
 }
@@ -149,7 +149,7 @@ TEST_CASE("http limits: an origin that only fails is left alone, and what waits 
   server.on("/item", [](const Seen&) { return answer(500, ""); });
   http::Session session(on_loopback());
   REQUIRE_OK(session.limit(server.origin(), {.in_flight = 1, .breaker_failures = 4, .breaker_pause = 1h}));
-  const auto batch = session.gather(many(server, 30, 2));
+  const auto batch = session.gather(limited_requests(server, 30, 2));
   CHECK(batch.succeeded == 0);
   CHECK(server.seen().size() == 4);
   CHECK_KIND(batch.responses.back(), Kind::rate_limited);
@@ -160,8 +160,8 @@ TEST_CASE("http limits: an origin that recovers is asked again, one request firs
   server.on("/item", [](const Seen& seen) { return seen.count <= 3 ? answer(500, "") : answer(200, "x"); });
   http::Session session(on_loopback());
   REQUIRE_OK(session.limit(server.origin(), {.in_flight = 1, .breaker_failures = 3, .breaker_pause = 50ms}));
-  CHECK(session.gather(many(server, 3, 1)).succeeded == 0);
-  CHECK(session.gather(many(server, 5, 3)).complete());
+  CHECK(session.gather(limited_requests(server, 3, 1)).succeeded == 0);
+  CHECK(session.gather(limited_requests(server, 5, 3)).complete());
 }
 
 TEST_CASE("http limits: a header that tells of a used budget stops us before the server does") {
@@ -173,7 +173,7 @@ TEST_CASE("http limits: a header that tells of a used budget stops us before the
   http::OriginLimits limits{.in_flight = 1};
   limits.used_header = http::UsedHeader{"x-mbx-used-weight-1m", 6000};
   REQUIRE_OK(session.limit(server.origin(), limits));
-  auto requests = many(server, 5);
+  auto requests = limited_requests(server, 5);
   for (auto& request : requests) request.retry.deadline = 1s;
   const auto batch = session.gather(requests);
   CHECK(batch.succeeded == 3);
