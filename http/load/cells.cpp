@@ -6,11 +6,10 @@
 
 #include "base/quantity.hpp"
 #include "record/csv_line.hpp"
+#include "record/utf8.hpp"
 
 namespace kvingest::fetch {
 namespace {
-
-constexpr std::string_view kBom = "\xEF\xBB\xBF";
 
 BodyProblem bad(std::string text) {
   return {Outcome::bad_body, std::move(text)};
@@ -55,8 +54,7 @@ Cell cell_at(const JsonTree& tree, const Place& place, std::string_view from) {
 BodyProblem BodyReader::parse_json() {
   if (parsed_) return json_problem_;
   parsed_ = true;
-  std::string_view text = body_;
-  if (text.starts_with(kBom)) text.remove_prefix(kBom.size());
+  const std::string_view text = without_bom(body_);
   switch (tree_.parse(text)) {
     case JsonTree::Parsed::whole:
       break;
@@ -202,7 +200,7 @@ class CsvRows {
 /// Passes the lines of `body` that hold something; the last one without its end only if `last_counts`.
 BodyProblem each_line(std::string_view body, bool last_counts,
                       FunctionRef<BodyProblem(std::string_view line, std::size_t number)> take) {
-  if (body.starts_with(kBom)) body.remove_prefix(kBom.size());
+  body = without_bom(body);
   for (std::size_t number = 1; !body.empty(); ++number) {
     const std::size_t end = body.find('\n');
     std::string_view line = body.substr(0, end);

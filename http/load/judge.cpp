@@ -8,15 +8,15 @@
 #include "http/load/json_tree.hpp"
 #include "http/load/time_text.hpp"
 #include "http/retry.hpp"
+#include "record/utf8.hpp"
 
 namespace kvingest::fetch {
 namespace {
 
 constexpr std::size_t kQuotedBytes = 120;
-constexpr std::string_view kBom = "\xEF\xBB\xBF";
 
 std::string_view without_edges(std::string_view text) {
-  if (text.starts_with(kBom)) text.remove_prefix(kBom.size());
+  text = without_bom(text);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == text.npos) return {};
   return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);

@@ -23,6 +23,12 @@ namespace kvingest {
   return size;
 }
 
+/// The text without the byte order mark that some programs put before UTF-8.
+[[nodiscard]] constexpr std::string_view without_bom(std::string_view text) noexcept {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  return text.starts_with(kMark) ? text.substr(kMark.size()) : text;
+}
+
 /// Appends the code point, which is at most U+10FFFF and no surrogate.
 inline void append_utf8(std::string& to, char32_t point) {
   const auto tail = [&](unsigned shift) { to += static_cast<char>(0x80 | (point >> shift & 0x3F)); };

@@ -10,14 +10,6 @@
 namespace kvingest::slots {
 namespace {
 
-// How many records of one batch were found.
-struct Tally {
-  std::uint32_t found = 0;
-  std::uint32_t count = 0;
-
-  [[nodiscard]] bool whole() const noexcept { return found > 0 && found == count; }
-};
-
 class Recovery {
  public:
   explicit Recovery(const SlotFile& file) : file_(file) {}
@@ -52,7 +44,7 @@ class Recovery {
   Recovered out_;
   std::uint64_t slots_in_file_ = 0;
   std::vector<bool> used_;                // By slot: live, or dead and not to be written over yet.
-  std::vector<Tally> tallies_;            // Of the batches above synced, in order.
+  std::vector<BatchTally> tallies_;       // Of the batches above synced, in order.
   std::vector<Extent> tail_;              // Where records above synced are.
   std::vector<Tombstone> tombstones_;     // That were the newest of their key when they were found.
   std::vector<Place> old_tombstones_[2];  // That are not, of batches up to synced and later.
@@ -125,7 +117,7 @@ void Recovery::note_tail(const ScannedRecord& record) {
   }
   const std::uint64_t number = record.head.batch - synced() - 1;
   if (number >= tallies_.size()) return;
-  Tally& tally = tallies_[number];
+  BatchTally& tally = tallies_[number];
   if (tally.found++ == 0) tally.count = record.head.count;
 }
 
@@ -142,7 +134,7 @@ Result<void> Recovery::check_synced(const SlotScanner& scanner) const {
 
 void Recovery::find_last_batch() {
   const auto torn =
-      std::find_if_not(tallies_.begin(), tallies_.end(), [](const Tally& tally) { return tally.whole(); });
+      std::find_if_not(tallies_.begin(), tallies_.end(), [](const BatchTally& tally) { return tally.whole(); });
   out_.last_batch = synced() + static_cast<std::uint64_t>(torn - tallies_.begin());
 }
 

@@ -21,12 +21,6 @@ struct Newest {
   Place place;
 };
 
-// How many records of one batch were found.
-struct Tally {
-  std::uint32_t found = 0;
-  std::uint32_t count = 0;
-};
-
 class SlotSalvage {
  public:
   SlotSalvage(SlotFile file, Salvager& salvager) : file_(std::move(file)), salvager_(salvager) {}
@@ -103,7 +97,7 @@ class SlotSalvage {
         take(record);
         return {};
       }
-      Tally& tally = tallies_[record.head.batch];
+      BatchTally& tally = tallies_[record.head.batch];
       ++tally.found;
       tally.count = record.head.count;
       return {};
@@ -141,7 +135,7 @@ class SlotSalvage {
     if (!header_is_sound_) {
       if (tallies_.empty()) return;
       const auto& [number, tally] = *tallies_.rbegin();
-      last_batch_ = tally.found == tally.count ? number : number - 1;
+      last_batch_ = tally.whole() ? number : number - 1;
       return;
     }
     for (last_batch_ = header_.synced; last_batch_ < header_.committed; ++last_batch_) {
@@ -211,7 +205,7 @@ class SlotSalvage {
   std::uint64_t slots_ = 0;
   std::uint64_t last_batch_ = 0;
   std::map<std::pair<Space, std::string>, Newest> newest_;
-  std::map<std::uint64_t, Tally> tallies_;  // Of batches above `synced`.
+  std::map<std::uint64_t, BatchTally> tallies_;  // Of batches above `synced`.
   std::vector<Extent> unsound_;
 };
 

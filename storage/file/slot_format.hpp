@@ -161,6 +161,14 @@ struct LiveSum {
   friend bool operator==(const LiveSum&, const LiveSum&) = default;
 };
 
+/// How many of a batch's records were found, and how many each of them says there are.
+struct BatchTally {
+  std::uint32_t found = 0;
+  std::uint32_t count = 0;
+
+  [[nodiscard]] bool whole() const noexcept { return found > 0 && found == count; }
+};
+
 /// Makes batches valid. The copy with the higher generation holds.
 struct CommitHeader {
   Geometry geometry;

@@ -23,7 +23,7 @@ struct Slot {
 // A process has a few stores open at most. Fixed, because a signal handler reads it.
 std::array<Slot, 64> slots;
 std::mutex slots_mutex;  // Of those who change them.
-struct sigaction before;
+struct sigaction previous_action;
 
 void say(const char* text) noexcept {
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text, std::strlen(text));
@@ -42,7 +42,7 @@ void on_bus_error(int /*signal*/, siginfo_t* info, void* /*context*/) {
   const auto* const address = static_cast<const char*>(info->si_addr);
   const Slot* const slot = sent ? nullptr : slot_of(address);
   if (slot == nullptr) {
-    ::sigaction(SIGBUS, &before, nullptr);
+    ::sigaction(SIGBUS, &previous_action, nullptr);
     if (sent) ::raise(SIGBUS);
     return;  // The instruction is tried again and meets whoever was there before.
   }
@@ -59,7 +59,7 @@ void install_once() {
     action.sa_sigaction = on_bus_error;
     action.sa_flags = SA_SIGINFO | SA_NODEFER;
     sigemptyset(&action.sa_mask);
-    return ::sigaction(SIGBUS, &action, &before) == 0;
+    return ::sigaction(SIGBUS, &action, &previous_action) == 0;
   }();
   static_cast<void>(installed);
 }

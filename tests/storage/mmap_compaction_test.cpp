@@ -18,7 +18,7 @@ namespace kvingest::test {
 namespace {
 
 constexpr std::uint64_t kSegment = std::uint64_t{64} << 10;
-const EngineOptions kSmall{{"segment", "64K"}};
+const EngineOptions kSmallSegments{{"segment", "64K"}};
 
 std::uint64_t listed_bytes(const MmapDir& dir) {
   std::uint64_t bytes = 0;
@@ -59,7 +59,7 @@ TEST_CASE(
     "mmap: files never take more than twice the live bytes and two segments, however often keys are overwritten") {
   for (const std::uint64_t keys : {3U, 60U, 250U, 1000U}) {
     INFO(keys << " keys");
-    MmapDir dir(kSmall);
+    MmapDir dir(kSmallSegments);
     auto store = dir.open();
     std::mt19937_64 random(keys);
     std::map<std::string, std::string> want;
@@ -90,7 +90,7 @@ TEST_CASE(
 }
 
 TEST_CASE("mmap: keys that come and go beside many that stay leave no growing trail of erasures") {
-  MmapDir dir(kSmall);
+  MmapDir dir(kSmallSegments);
   auto store = dir.open();
   std::map<std::string, std::string> want;
   for (int i = 0; i < 500; ++i) {
@@ -133,7 +133,7 @@ TEST_CASE("mmap: compact gives back what was erased, and says so in the statisti
 }
 
 TEST_CASE("mmap: a store without dead records is left as it is") {
-  MmapDir dir(kSmall);
+  MmapDir dir(kSmallSegments);
   auto store = dir.open();
   for (std::uint64_t i = 0; i < 500; ++i) REQUIRE(put(*store, "key" + std::to_string(i), value_for(i, 1000)));
   const auto before = stat_of(*store, "last_frame");
@@ -146,7 +146,7 @@ TEST_CASE("mmap: a store without dead records is left as it is") {
 
 TEST_CASE("mmap: a scan sees the store as of its start while its records are erased and compaction moves the others") {
   for (const bool reverse : {false, true}) {
-    MmapDir dir(kSmall);
+    MmapDir dir(kSmallSegments);
     auto store = dir.open();
     std::map<std::string, std::string> want;
     REQUIRE(store->write(lines(1, 2000), Durability::kernel));
@@ -183,7 +183,7 @@ TEST_CASE("mmap: a scan sees the store as of its start while its records are era
 }
 
 TEST_CASE("mmap: readers on other threads never miss a record while compaction moves all of them, again and again") {
-  MmapDir dir(kSmall);
+  MmapDir dir(kSmallSegments);
   auto store = dir.open();
   REQUIRE(store->write(lines(1, 1000), Durability::kernel));
   for (std::uint64_t i = 0; i < 300; ++i) REQUIRE(put(*store, "stays" + std::to_string(i), value_for(i, 300)));
@@ -267,7 +267,7 @@ TEST_CASE("mmap: random changes and compactions agree with std::map, also after 
   const auto seed = std::random_device{}();
   INFO("seed " << seed);
   Changes changes(seed);
-  MmapDir dir(kSmall);
+  MmapDir dir(kSmallSegments);
   for (int round = 0; round < 8; ++round) {
     auto store = dir.open();
     check_same(*store, changes.model());
@@ -289,7 +289,7 @@ TEST_CASE("mmap: compaction that stops at any system call, for ever, loses nothi
       PosixFault fault;
       INFO((power ? "power cut at call " : "end at call ") << nth);
       REQUIRE(nth < 5000);
-      MmapDir dir(kSmall, fault.table());
+      MmapDir dir(kSmallSegments, fault.table());
       Changes changes(nth);
       DiskModel* disk = power ? &fault.watch_disk() : nullptr;
       {
@@ -321,10 +321,10 @@ TEST_CASE("mmap: compaction that stops at any system call, for ever, loses nothi
 }
 
 TEST_CASE("mmap: a store killed at any moment of overwriting and compacting has all that was written") {
-  MmapDir dir(kSmall);
+  MmapDir dir(kSmallSegments);
   auto store = dir.open();
   Changes changes(11);
-  MmapDir crashed(kSmall);
+  MmapDir crashed(kSmallSegments);
   std::uint64_t compacted = 0;
   for (std::uint64_t batch = 1; batch <= 150; ++batch) {
     REQUIRE(store->write(changes.next(), Durability::kernel));
@@ -355,7 +355,7 @@ TEST_CASE("mmap: a store killed at any moment of overwriting and compacting has 
 // ---- runs -----------------------------------------------------------------------------------------------------------
 
 TEST_CASE("mmap: compaction moves what is left of runs, and joins neighbours to one entry") {
-  MmapDir dir(kSmall);
+  MmapDir dir(kSmallSegments);
   std::map<std::string, std::string> want;
   {
     auto store = dir.open();
@@ -393,7 +393,7 @@ TEST_CASE("mmap: compaction moves what is left of runs, and joins neighbours to 
 // ---- files ----------------------------------------------------------------------------------------------------------
 
 TEST_CASE("mmap: a dropped segment whose file is still there is ignored and removed, a listed one must be there") {
-  MmapDir dir(kSmall);
+  MmapDir dir(kSmallSegments);
   {
     auto store = dir.open();
     for (std::uint64_t i = 0; i < 300; ++i) REQUIRE(put(*store, "key", value_for(i, 2000)));
@@ -420,7 +420,7 @@ TEST_CASE("mmap: a dropped segment whose file is still there is ignored and remo
 }
 
 TEST_CASE("mmap: damage in a segment ends its compaction, and nothing is dropped") {
-  MmapDir dir(kSmall);
+  MmapDir dir(kSmallSegments);
   auto store = dir.open();
   for (std::uint64_t i = 0; i < 60; ++i) REQUIRE(put(*store, "key" + std::to_string(i), value_for(i, 2000)));
   WriteBatch erase;
@@ -436,7 +436,7 @@ TEST_CASE("mmap: damage in a segment ends its compaction, and nothing is dropped
 }
 
 TEST_CASE("mmap: a backup of a store that was compacted is a store itself") {
-  MmapDir dir(kSmall);
+  MmapDir dir(kSmallSegments);
   auto store = dir.open();
   Changes changes(5);
   for (int i = 0; i < 80; ++i) {
@@ -445,7 +445,7 @@ TEST_CASE("mmap: a backup of a store that was compacted is a store itself") {
   }
   REQUIRE(store->compact());
   REQUIRE(stat_of(*store, "compacted_segments") > 0);
-  MmapDir copy(kSmall);
+  MmapDir copy(kSmallSegments);
   REQUIRE(store->backup(copy.path()));
   auto copied = copy.open();
   check_same(*copied, changes.model());
