@@ -1,7 +1,6 @@
 // bplus_tree_leaves.cpp -- a B+tree taken apart leaf by leaf, and made again of leaves: each keeps what it held, so
 // that a tree that is loaded grows as the one that was saved would have.
 #include <algorithm>
-#include <cstring>
 
 #include "base/check.hpp"
 #include "storage/index/bplus_tree.hpp"
@@ -47,8 +46,8 @@ bool BplusTree::fill_leaf(std::size_t number, const Entries& entries) noexcept {
   KV_ASSERT(number < leaves_begun_ && entries.words.size() <= kLeafEntries);
   Leaf& node = leaf(static_cast<Id>(number));
   node.count = static_cast<std::uint32_t>(entries.words.size());
-  std::memcpy(node.prefixes, entries.prefixes.data(), entries.prefixes.size_bytes());
-  std::memcpy(node.words, entries.words.data(), entries.words.size_bytes());
+  std::ranges::copy(entries.prefixes, node.prefixes);
+  std::ranges::copy(entries.words, node.words);
   for (std::uint32_t i = 1; i < node.count; ++i) {
     if (!is_below(node.prefixes[i - 1], class_of(node.words[i - 1]), node.prefixes[i], class_of(node.words[i]))) {
       return false;
