@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string readme() {
-  return file_text(fs::path(KVINGEST_SOURCE_DIR) / "README.md");
+  return file_text(project_folder() / "README.md");
 }
 
 /// The shell blocks in which `word` stands.
@@ -67,8 +67,8 @@ TEST_CASE("the quick start of the README runs as it is written") {
   const TempDir dir;
   fs::create_directory(dir / "data");
   fs::create_directories(dir / "build/release");
-  fs::copy_file(fs::path(KVINGEST_SOURCE_DIR) / "data/daily_bars.csv", dir / "data/daily_bars.csv");
-  fs::create_directory_symlink(KVINGEST_BIN_DIR, dir / "build/release/bin");
+  fs::copy_file(project_folder() / "data/daily_bars.csv", dir / "data/daily_bars.csv");
+  fs::create_directory_symlink(build_folder() / "bin", dir / "build/release/bin");
   const int port = free_port();
   std::string script = blocks.front();
   REQUIRE(script.find("\nsleep 1 ") != std::string::npos);
@@ -128,7 +128,7 @@ TEST_CASE("published files load with one command each, as the README shows") {
         "nc -N 127.0.0.1 {} <FILE\n"
         "kill %1\n"
         "wait %1\n",
-        KVINGEST_BIN_DIR, loading_command(file.key), port, port);
+        (build_folder() / "bin").string(), loading_command(file.key), port, port);
     const Finished done = run_shell(script, dir, port);
     CAPTURE(script, done.err);
     CHECK(done.exit.code == 0);
