@@ -130,16 +130,13 @@ struct Results::State {
   std::stop_source stop;
   std::size_t submitted = 0;
   std::size_t under_way = 0;
-  bool drained = false;
+  bool ended = false;  // No more is asked of the source.
   std::optional<std::stop_callback<std::function<void()>>> callers_stop;
 
   void submit_more() {
-    while (!drained && under_way < std::max(options.window, 1U)) {
+    while (!ended && under_way < std::max(options.window, 1U)) {
       std::optional<Request> request = source();
-      if (!request) {
-        drained = true;
-        return;
-      }
+      if (!request) return;
       // One token for the batch: what the request brought along stops it, too, through the engine's own look.
       if (!request->stop.stop_possible()) request->stop = stop.get_token();
       engine.submit(*std::move(request), [inbox = inbox, index = submitted](Response response) {
@@ -164,8 +161,13 @@ Results& Results::operator=(Results&&) noexcept = default;
 Results::~Results() {
   if (!state_) return;
   cancel();
-  state_->drained = true;
+  state_->ended = true;
   while (state_->under_way > 0) static_cast<void>(next());
+}
+
+bool Results::ready() const {
+  const std::lock_guard lock(state_->inbox->mutex);
+  return !state_->inbox->arrived.empty();
 }
 
 void Results::cancel() {

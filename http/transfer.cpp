@@ -238,6 +238,10 @@ std::optional<Error> Transfer::timed_out(Clock::time_point now) const {
 void Transfer::finish(CURLcode code) {
   Response& response = flight_->response;
   if (code == CURLE_OK && !body_begun_ && !begin_body()) code = CURLE_WRITE_ERROR;
+  const bool announced = !response.header("content-length").empty() || !response.header("transfer-encoding").empty();
+  const bool framed = flight_->origin->protocol() == Origin::Protocol::h2;
+  const bool compressed = !response.header("content-encoding").empty();  // Its own end is checked.
+  response.proven_whole = announced || framed || compressed;
   if (stopped_.kind != Kind::none) {
     response.error = std::move(stopped_);
   } else if (code != CURLE_OK) {

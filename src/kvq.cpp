@@ -34,6 +34,28 @@ void declare_export(cli::Command& command, Settings& settings) {
   declare_selection(command, settings);
 }
 
+void declare_wide(cli::Command& command, Settings& settings) {
+  command.text("rows", &settings.rows, "F", "the field whose values are the rows");
+  command.text("columns", &settings.columns_field, "F", "the field whose values are the columns");
+  command.text("values", &settings.values, "F", "the field whose values are in the cells");
+  command.choice("aggregate", &settings.aggregate, {"last", "first", "sum", "mean", "min", "max", "count"},
+                 "what is made of several records in one cell");
+  command.text("prefix", &settings.prefix, "P", "keys that begin with P");
+  command.text("from", &settings.from, "A", "the first key");
+  command.text("to", &settings.to, "B", "up to this key, without it");
+}
+
+void declare_pivot(cli::Command& command, Settings& settings) {
+  declare_wide(command, settings);
+  command.choice("format", &settings.wide_form, {"csv", "json", "table"}, "what to write").own_variable();
+}
+
+void declare_plot(cli::Command& command, Settings& settings) {
+  command.positional("FILE", &settings.output, "the SVG file to write").require();
+  declare_wide(command, settings);
+  command.text("time-format", &settings.time_form, "F", "how the rows are written, as strftime has it");
+}
+
 void declare_erase(cli::Command& command, Settings& settings) {
   command.text("prefix", &settings.prefix, "P", "keys that begin with P");
   command.text("from", &settings.from, "A", "the first key");
@@ -79,6 +101,8 @@ constexpr CommandRow kCommands[] = {
     {"scan", "print records in key order, KEY<TAB>VALUE a line", scan, declare_selection},
     {"tail", "print the last records in key order", tail, declare_tail},
     {"export", "print records as csv, json or text", export_records, declare_export},
+    {"pivot", "print a wide table: one field down, one across, one in the cells", pivot, declare_pivot},
+    {"plot", "draw such a table as lines over time into an SVG file (gnuplot)", plot, declare_plot},
     {"stats", "print what the store is and its sizes and counters", stats, declare_nothing},
     {"verify", "check every checksum; exit 1 and the first damaged place", verify, declare_nothing},
     {"repair", "make a new store of what can still be read of a damaged one", repair, declare_repair},

@@ -32,6 +32,13 @@ struct Settings {
   std::string input;   // import
   std::string import_form = "text";
   std::optional<std::string> columns;  // rejects replay
+  std::string rows = "date";           // pivot, plot
+  std::string columns_field = "symbol";
+  std::string values = "close";
+  std::string aggregate = "last";
+  std::string wide_form = "csv";
+  std::string output;  // plot
+  std::string time_form = "%Y-%m-%d";
 
   [[nodiscard]] query::RowForm form() const { return json ? query::RowForm::json : query::RowForm::text; }
 };
@@ -60,6 +67,8 @@ int get(const Settings& settings);
 int scan(const Settings& settings);
 int tail(const Settings& settings);
 int export_records(const Settings& settings);
+int pivot(const Settings& settings);
+int plot(const Settings& settings);
 int stats(const Settings& settings);
 int verify(const Settings& settings);
 int repair(const Settings& settings);

@@ -139,7 +139,8 @@ struct Response {
   std::string body;
   Error error;
   unsigned attempts = 0;
-  bool from_cache = false;  ///< 304: the body is the one that was kept.
+  bool from_cache = false;    ///< 304: the body is the one that was kept.
+  bool proven_whole = false;  ///< The body's end was announced; else it is where the connection ended.
   Timing timing;
 
   /// The transfer was sound, the status is 2xx (or 304 with a kept body), and the verdict agreed.
@@ -316,8 +317,11 @@ class Results {
   Results& operator=(Results&&) noexcept;
   ~Results();  ///< Cancels what is under way and waits for it.
 
-  /// The next response; nothing when all have been given out.
+  /// The next response; nothing when none is under way and the source gives no more. A source that gave none is asked
+  /// again by the next call.
   [[nodiscard]] std::optional<Response> next();
+  /// next() would return at once.
+  [[nodiscard]] bool ready() const;
   void cancel();
 
  private:

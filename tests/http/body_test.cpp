@@ -24,7 +24,7 @@ std::string rows(int count) {
 TEST_CASE("http body: a body shorter than its Content-Length is truncated, and tried again") {
   World world;
   world.server.on("/short", [](const Seen& seen) {
-    return seen.count == 1 ? Answer{send(head(200, {{"Content-Length", "10"}}) + "half"), close()}
+    return seen.count == 1 ? Reply{send(head(200, {{"Content-Length", "10"}}) + "half"), close()}
                            : answer(200, "whole");
   });
   const auto response = world.get("/short");
@@ -37,7 +37,7 @@ TEST_CASE("http body: a body shorter than its Content-Length is truncated, and t
 TEST_CASE("http body: chunks without their end are truncated") {
   World world;
   world.server.on("/cut", [](const Seen&) {
-    return Answer{send(head(200, {{"Transfer-Encoding", "chunked"}}) + chunk("some,rows\n")), close()};
+    return Reply{send(head(200, {{"Transfer-Encoding", "chunked"}}) + chunk("some,rows\n")), close()};
   });
   const auto response = world.get("/cut");
   CHECK_KIND(response, Kind::truncated);
@@ -82,7 +82,7 @@ TEST_CASE("http body: a body beyond its bound is refused, announced or not") {
   World world;
   world.server.on("/announced", [](const Seen&) { return answer(200, std::string(5000, 'x')); });
   world.server.on("/chunked", [](const Seen&) {
-    return Answer{send(head(200, {{"Transfer-Encoding", "chunked"}})), send(chunk(std::string(5000, 'x')) + chunk(""))};
+    return Reply{send(head(200, {{"Transfer-Encoding", "chunked"}})), send(chunk(std::string(5000, 'x')) + chunk(""))};
   });
   for (const char* path : {"/announced", "/chunked"}) {
     http::Request request = quick();
@@ -96,9 +96,9 @@ TEST_CASE("http body: a body beyond its bound is refused, announced or not") {
 TEST_CASE("http body: a server that resets, or says nothing, is a broken connection and tried again") {
   World world;
   world.server.on("/reset", [](const Seen& seen) {
-    if (seen.count == 1) return Answer{reset()};
-    if (seen.count == 2) return Answer{close()};
-    if (seen.count == 3) return Answer{send(head(200, {{"Content-Length", "10"}}) + "half"), reset()};
+    if (seen.count == 1) return Reply{reset()};
+    if (seen.count == 2) return Reply{close()};
+    if (seen.count == 3) return Reply{send(head(200, {{"Content-Length", "10"}}) + "half"), reset()};
     return answer(200, "at last");
   });
   const auto response = world.get("/reset", quick(4));
@@ -109,25 +109,25 @@ TEST_CASE("http body: a server that resets, or says nothing, is a broken connect
 
 TEST_CASE("http body: what is no HTTP is a protocol error, and an endless head ends") {
   World world;
-  world.server.on("/junk", [](const Seen&) { return Answer{send("220 ready for mail\r\n"), close()}; });
+  world.server.on("/junk", [](const Seen&) { return Reply{send("220 ready for mail\r\n"), close()}; });
   const auto junk = world.get("/junk", quick(1));
   CHECK_FALSE(junk.ok());
   world.server.on("/head", [](const Seen&) {
     std::string text = "HTTP/1.1 200 OK\r\n";
     for (int i = 0; i < 20'000; ++i) text += "X-Filler: " + std::string(60, 'x') + "\r\n";
-    return Answer{send(text), stall()};
+    return Reply{send(text), stall()};
   });
   CHECK_KIND(world.get("/head", quick(1)), Kind::protocol);
 }
 
 TEST_CASE("http body: a stall before the head and one in the body end by their own bounds") {
   World world;
-  world.server.on("/silent", [](const Seen&) { return Answer{stall()}; });
+  world.server.on("/silent", [](const Seen&) { return Reply{stall()}; });
   world.server.on("/stalls", [](const Seen&) {
-    return Answer{send(head(200, {{"Content-Length", "10"}}) + "half"), stall()};
+    return Reply{send(head(200, {{"Content-Length", "10"}}) + "half"), stall()};
   });
   world.server.on("/drips", [](const Seen&) {
-    Answer steps{send(head(200, {{"Content-Length", "1000"}}))};
+    Reply steps{send(head(200, {{"Content-Length", "1000"}}))};
     for (int i = 0; i < 1000; ++i) {
       steps.push_back(send("x"));
       steps.push_back(wait(milliseconds(20)));

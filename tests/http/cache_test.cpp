@@ -35,7 +35,7 @@ struct CacheWorld {
 TEST_CASE("http cache: an answer with an ETag is asked about and given from what was kept") {
   CacheWorld world;
   world.server.on("/page", [](const Seen& seen) {
-    if (seen.header("if-none-match") == "\"v1\"") return Answer{send(head(304, {{"ETag", "\"v1\""}}))};
+    if (seen.header("if-none-match") == "\"v1\"") return Reply{send(head(304, {{"ETag", "\"v1\""}}))};
     return answer(200, "the page", {{"ETag", "\"v1\""}, {"Content-Type", "text/csv"}});
   });
   CHECK_FALSE(world.get("/page").from_cache);

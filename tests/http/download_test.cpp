@@ -21,7 +21,7 @@ struct RangeServer {
   std::string etag = "\"v1\"";
   std::size_t bytes_max = std::string::npos;
 
-  Answer operator()(const Seen& seen) const {
+  Reply operator()(const Seen& seen) const {
     const std::string range = seen.header("range");
     const bool holds = seen.header("if-range").empty() || seen.header("if-range") == etag;
     std::size_t first = 0;

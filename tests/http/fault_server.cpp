@@ -70,7 +70,7 @@ std::string head(int status, const HeaderFields& headers) {
   return text + "\r\n";
 }
 
-Answer answer(int status, std::string_view body, HeaderFields headers) {
+Reply answer(int status, std::string_view body, HeaderFields headers) {
   headers.emplace_back("Content-Length", std::to_string(body.size()));
   return {send(head(status, headers) + std::string(body))};
 }
@@ -138,12 +138,12 @@ struct FaultServer::Impl {
       buffer.erase(0, body);
       request.connection = number;
       request.at = std::chrono::steady_clock::now();
-      const Answer steps = steps_for(std::move(request));
+      const Reply steps = steps_for(std::move(request));
       if (!co_await take_steps(socket, steps)) co_return;
     }
   }
 
-  Answer steps_for(Seen request) {
+  Reply steps_for(Seen request) {
     Route route;
     {
       const std::lock_guard lock(mutex);
@@ -157,7 +157,7 @@ struct FaultServer::Impl {
   }
 
   /// False: the connection has ended.
-  asio::awaitable<bool> take_steps(tcp::socket& socket, const Answer& steps) {
+  asio::awaitable<bool> take_steps(tcp::socket& socket, const Reply& steps) {
     asio::error_code error;
     for (const Step& step : steps) {
       if (step.what == Step::What::send) {

@@ -1,7 +1,7 @@
 // fault_server.hpp -- an HTTP/1 server in the test's own process that answers as badly as a test wants.
 //
 //   FaultServer server;
-//   server.on("/cut", [](const Seen&) { return Answer{send(head(200, {{"Content-Length", "10"}}) + "half"), close()};
+//   server.on("/cut", [](const Seen&) { return Reply{send(head(200, {{"Content-Length", "10"}}) + "half"), close()};
 //   }); auto answer = session.get(server.url("/cut"));
 //
 // A route answers each request with steps: bytes to send, pauses, a stall, a close, a reset. Without a close the
@@ -41,8 +41,8 @@ struct Step {
   std::string bytes;
   std::chrono::milliseconds time{0};
 };
-using Answer = std::vector<Step>;
-using Route = std::function<Answer(const Seen&)>;
+using Reply = std::vector<Step>;
+using Route = std::function<Reply(const Seen&)>;
 using HeaderFields = std::vector<std::pair<std::string, std::string>>;
 
 [[nodiscard]] Step send(std::string bytes);
@@ -54,7 +54,7 @@ using HeaderFields = std::vector<std::pair<std::string, std::string>>;
 /// "HTTP/1.1 200 OK\r\nName: value\r\n...\r\n".
 [[nodiscard]] std::string head(int status, const HeaderFields& headers = {});
 /// A whole answer with its Content-Length.
-[[nodiscard]] Answer answer(int status, std::string_view body, HeaderFields headers = {});
+[[nodiscard]] Reply answer(int status, std::string_view body, HeaderFields headers = {});
 [[nodiscard]] std::string chunk(std::string_view bytes);
 [[nodiscard]] std::string gzipped(std::string_view text);
 

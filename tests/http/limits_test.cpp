@@ -24,7 +24,7 @@ struct Limiter {
   std::deque<std::chrono::steady_clock::time_point> taken = {};
   int refused = 0;
 
-  Answer operator()(const Seen& seen) {
+  Reply operator()(const Seen& seen) {
     while (!taken.empty() && taken.front() + per <= seen.at) taken.pop_front();
     if (taken.size() >= units) {
       ++refused;
@@ -124,7 +124,7 @@ TEST_CASE("http limits: a quota that is used up is not overdrawn") {
 
 TEST_CASE("http limits: what waits its turn does not run out of its time") {
   FaultServer server;
-  server.on("/item", [](const Seen&) { return Answer{wait(100ms), send(head(200, {{"Content-Length", "0"}}))}; });
+  server.on("/item", [](const Seen&) { return Reply{wait(100ms), send(head(200, {{"Content-Length", "0"}}))}; });
   http::Session session(on_loopback());
   REQUIRE_OK(session.limit(server.origin(), {.in_flight = 1}));
   auto requests = limited_requests(server, 8, 1);
@@ -134,7 +134,7 @@ TEST_CASE("http limits: what waits its turn does not run out of its time") {
 
 TEST_CASE("http limits: a request may say how long it waits for its turn") {
   FaultServer server;
-  server.on("/item", [](const Seen&) { return Answer{stall()}; });
+  server.on("/item", [](const Seen&) { return Reply{stall()}; });
   http::Session session(on_loopback());
   REQUIRE_OK(session.limit(server.origin(), {.in_flight = 1}));
   auto first = session.send({.url = server.url("/item")});

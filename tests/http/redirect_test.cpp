@@ -6,7 +6,7 @@ namespace {
 
 using http::Kind;
 
-Answer move_to(int status, const std::string& place) {
+Reply move_to(int status, const std::string& place) {
   return answer(status, "", {{"Location", place}});
 }
 

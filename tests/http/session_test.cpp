@@ -21,7 +21,7 @@ std::vector<http::Request> many(const FaultServer& server, int count, const std:
   return requests;
 }
 
-Answer echo_target(const Seen& seen) {
+Reply echo_target(const Seen& seen) {
   return answer(200, seen.target);
 }
 
@@ -49,7 +49,7 @@ TEST_CASE("http session: a status says what it means, and the body is kept") {
   FaultServer server;
   server.on("/404", [](const Seen&) { return answer(404, "not here"); });
   server.on("/500", [](const Seen&) { return answer(500, "broken"); });
-  server.on("/204", [](const Seen&) { return Answer{send(head(204))}; });
+  server.on("/204", [](const Seen&) { return Reply{send(head(204))}; });
   http::Session session(on_loopback());
   const auto missing = session.get(server.url("/404"), quick());
   CHECK_KIND(missing, Kind::http_4xx);
@@ -73,7 +73,7 @@ TEST_CASE("http session: what a caller does wrong is said and not sent") {
 TEST_CASE("http session: gather gives responses in the order of their requests, whatever the server's") {
   FaultServer server;
   server.on("/item", [](const Seen& seen) {
-    Answer steps = echo_target(seen);
+    Reply steps = echo_target(seen);
     if (seen.count % 3 == 0) steps.insert(steps.begin(), wait(milliseconds(20)));
     return steps;
   });
@@ -112,7 +112,7 @@ TEST_CASE("http session: responses are given out as they finish, and the window 
 
 TEST_CASE("http session: one slow answer holds up no other") {
   FaultServer server;
-  server.on("/slow", [](const Seen&) { return Answer{stall()}; });
+  server.on("/slow", [](const Seen&) { return Reply{stall()}; });
   server.on("/item", echo_target);
   http::Session session(on_loopback());
   auto slow = session.send({.url = server.url("/slow")});
@@ -134,8 +134,8 @@ TEST_CASE("http session: connections are kept, and no more are made than the ori
 TEST_CASE("http session: servers that close each connection are not asked one by one") {
   FaultServer server;
   server.on("/item", [](const Seen&) {
-    return Answer{wait(milliseconds(150)), send(head(200, {{"Connection", "close"}, {"Content-Length", "1"}}) + "x"),
-                  close()};
+    return Reply{wait(milliseconds(150)), send(head(200, {{"Connection", "close"}, {"Content-Length", "1"}}) + "x"),
+                 close()};
   });
   http::Session session(on_loopback());
   CHECK(session.gather(many(server, 6)).complete());
@@ -147,7 +147,7 @@ TEST_CASE("http session: servers that close each connection are not asked one by
 
 TEST_CASE("http session: a stop_token cancels what is queued, what waits and what is under way") {
   FaultServer server;
-  server.on("/item", [](const Seen&) { return Answer{stall()}; });
+  server.on("/item", [](const Seen&) { return Reply{stall()}; });
   http::Session session(on_loopback());
   std::stop_source stop;
   std::thread stopper([&] {
@@ -162,7 +162,7 @@ TEST_CASE("http session: a stop_token cancels what is queued, what waits and wha
 
 TEST_CASE("http session: fail_fast ends a batch with its first failure") {
   FaultServer server;
-  server.on("/item", [](const Seen& seen) { return seen.count == 3 ? answer(404, "") : Answer{stall()}; });
+  server.on("/item", [](const Seen& seen) { return seen.count == 3 ? answer(404, "") : Reply{stall()}; });
   http::Session session(on_loopback());
   const auto batch = session.gather(many(server, 10), {.fail_fast = true});
   CHECK_FALSE(batch.complete());
@@ -171,7 +171,7 @@ TEST_CASE("http session: fail_fast ends a batch with its first failure") {
 
 TEST_CASE("http session: a session that ends gives every request its response") {
   FaultServer server;
-  server.on("/item", [](const Seen&) { return Answer{stall()}; });
+  server.on("/item", [](const Seen&) { return Reply{stall()}; });
   std::vector<http::Pending> pending;
   {
     http::Session session(on_loopback());

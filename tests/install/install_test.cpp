@@ -21,7 +21,7 @@ fs::path install(const TempDir& prefix) {
 TEST_CASE("installed programs run from anywhere and carry no library path of the build tree") {
   const TempDir prefix;
   const fs::path programs = install(prefix);
-  for (const char* name : {"kvingest", "kvfeed", "kvq", "kvbench"}) {
+  for (const char* name : {"kvingest", "kvfeed", "kvfetch", "kvq", "kvbench"}) {
     const std::string program = programs / name;
     INFO(program);
     const Finished version = run({program, "--version"}, {.cwd = "/"});
