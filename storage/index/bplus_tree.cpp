@@ -207,7 +207,7 @@ void BplusTree::set_value(const Cursor& cursor, std::uint64_t value) noexcept {
 
 bool BplusTree::belongs_at_end(const Key& key) const {
   const Leaf& node = leaf(last_leaf_);
-  return node.count < kLeafEntries && compare(node, node.count - 1, key) < 0;
+  return node.count < append_limit_ && compare(node, node.count - 1, key) < 0;
 }
 
 std::optional<std::uint64_t> BplusTree::put(std::string_view key, std::uint64_t value) {
@@ -235,8 +235,9 @@ std::optional<std::uint64_t> BplusTree::put(std::string_view key, std::uint64_t 
 
 void BplusTree::insert_at(Path& path, std::uint32_t position, const Key& key, std::uint64_t word) {
   Leaf* node = &leaf(path.leaf);
+  const bool limited = path.leaf == last_leaf_ && position == node->count && node->count >= append_limit_;
   ++size_;
-  if (node->count < kLeafEntries) {
+  if (node->count < kLeafEntries && !limited) {
     shift(node->prefixes, node->count, position, position + 1);
     shift(node->words, node->count, position, position + 1);
     node->prefixes[position] = key.prefix;
@@ -258,12 +259,13 @@ void BplusTree::insert_at(Path& path, std::uint32_t position, const Key& key, st
   insert_child(path, height_, right.prefixes[0], class_of(right.words[0]), right_id);
 }
 
-// Makes a right neighbour of a full leaf: empty when the new entry goes behind the last one, else with the upper half.
+// Makes a right neighbour of a leaf that is full, or filled as far as it may be: empty when the new entry goes behind
+// the last one, else with the upper half.
 NodeArena::Id BplusTree::split_leaf(Leaf& full, Id full_id, std::uint32_t position) {
   const Id right_id = arena_.allocate();
   Leaf& right = leaf(right_id);
-  const std::uint32_t keep = position == kLeafEntries ? kLeafEntries : kLeafEntries / 2;
-  right.count = kLeafEntries - keep;
+  const std::uint32_t keep = position == full.count ? full.count : kLeafEntries / 2;
+  right.count = full.count - keep;
   right.previous = full_id;
   right.next = full.next;
   std::memcpy(right.prefixes, full.prefixes + keep, right.count * sizeof(Prefix));

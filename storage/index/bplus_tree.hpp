@@ -97,6 +97,10 @@ class BplusTree {
   bool prefault() noexcept { return arena_.prefault(); }
   [[nodiscard]] bool wants_prefault() const noexcept { return arena_.wants_prefault(); }
 
+  /// How many entries a leaf gets while keys are put behind the last one, before they open a new leaf: all it can hold
+  /// suits keys that go on like that. Where later ones fall anywhere, leaves that are all full would all split at once.
+  void set_append_limit(std::uint32_t entries) noexcept { append_limit_ = entries; }
+
   /// Asserts the order of all keys and the shape of all nodes. For tests and verify.
   void check() const;
 
@@ -211,6 +215,7 @@ class BplusTree {
   Id first_leaf_ = NodeArena::kNone;
   Id last_leaf_ = NodeArena::kNone;
   std::size_t size_ = 0;
+  std::uint32_t append_limit_ = kLeafEntries;
   std::size_t leaves_begun_ = 0;  // By begin_leaves(), with the ids from 0 on.
 };
 

@@ -86,6 +86,13 @@ std::filesystem::path checkpoint_path(const std::filesystem::path& dir) {
 
 // ---- header and table -----------------------------------------------------------------------------------------------
 
+const CheckpointSegment* CheckpointTable::find(std::uint64_t number) const noexcept {
+  const auto at =
+      std::lower_bound(segments.begin(), segments.end(), number,
+                       [](const CheckpointSegment& one, std::uint64_t wanted) { return one.number < wanted; });
+  return at != segments.end() && at->number == number ? &*at : nullptr;
+}
+
 std::string encode_table(const CheckpointTable& table) {
   std::string bytes(table.segments.size() * kSegmentBytes + table.blocks.size() * kBlockBytes, '\0');
   char* at = bytes.data();

@@ -74,6 +74,9 @@ struct CheckpointTable {
   bool ends_in_mark = false;
   std::vector<CheckpointSegment> segments;  ///< By rising numbers.
   std::vector<CheckpointBlock> blocks;
+
+  /// Null when it does not know the segment.
+  [[nodiscard]] const CheckpointSegment* find(std::uint64_t number) const noexcept;
 };
 
 /// The table's bytes, which stand at `offset`, and the header that goes with them.

@@ -21,9 +21,10 @@ class Relocation {
   Relocation(std::span<const CheckpointSegment> known, std::span<const std::unique_ptr<Segment>> segments) {
     for (const CheckpointSegment& one : known) {
       Range range{.begin = one.base, .end = one.base + one.place_end, .segment = nullptr};
-      const auto at = std::find_if(segments.begin(), segments.end(),
-                                   [&](const auto& segment) { return segment->number() == one.number; });
-      if (at != segments.end()) range.segment = at->get();
+      const auto at =
+          std::lower_bound(segments.begin(), segments.end(), one.number,
+                           [](const auto& segment, std::uint64_t wanted) { return segment->number() < wanted; });
+      if (at != segments.end() && (*at)->number() == one.number) range.segment = at->get();
       for (Place place = one.base; place < range.end; place += AddressSpace::kGranuleBytes) {
         const std::size_t granule = place / AddressSpace::kGranuleBytes;
         if (range_at_.size() <= granule) range_at_.resize(granule + 1);
@@ -271,9 +272,8 @@ Result<void> Checkpoint::check_belongs_to(const LogFiles& files) const {
   const std::uint64_t newest = table_.segments.back().number;
   for (const SegmentFile& found : files.segments) {
     if (found.header.number > newest) continue;
-    const auto known = std::find_if(table_.segments.begin(), table_.segments.end(),
-                                    [&](const CheckpointSegment& one) { return one.number == found.header.number; });
-    if (known == table_.segments.end()) {
+    const CheckpointSegment* const known = table_.find(found.header.number);
+    if (known == nullptr) {
       return fail(Code::corrupt, "{} does not know {}", file_.path().native(), found.path.native());
     }
     KV_TRY(check_segment(found, *known));
@@ -282,11 +282,13 @@ Result<void> Checkpoint::check_belongs_to(const LogFiles& files) const {
 }
 
 Result<void> Checkpoint::check_segment(const SegmentFile& found, const CheckpointSegment& known) const {
+  if (known.place_end <= kSegmentHeaderBytes) return {};  // It held nothing; another may have taken its number.
   auto file = File::open(*posix_, found.path, O_RDONLY);
   KV_TRY(file);
   auto size = file->size();
   KV_TRY(size);
-  bool same = found.header.seed == known.seed && known.end <= *size && known.end >= kSegmentHeaderBytes;
+  bool same = found.header.seed == known.seed && known.place_end <= *size && known.end <= known.place_end &&
+              known.end >= kSegmentHeaderBytes;
   if (same && known.last_frame != 0) {
     char commit[sizeof known.commit];
     KV_TRY(file->read_at(commit, sizeof commit, known.end - sizeof commit));
@@ -298,10 +300,9 @@ Result<void> Checkpoint::check_segment(const SegmentFile& found, const Checkpoin
 
 Result<void> Checkpoint::load(ThreadPool& pool, std::span<const std::unique_ptr<Segment>> segments,
                               RecordIndex& records, MetaIndex& meta) const {
-  for (const CheckpointSegment& known : table_.segments) {
-    const auto at = std::find_if(segments.begin(), segments.end(),
-                                 [&](const auto& segment) { return segment->number() == known.number; });
-    if (at != segments.end()) (*at)->usage().all_dead(known.records, known.bytes, known.erasure_bytes);
+  for (const auto& segment : segments) {
+    const CheckpointSegment* const known = table_.find(segment->number());
+    if (known != nullptr) segment->usage().all_dead(known->records, known->bytes, known->erasure_bytes);
   }
   const Relocation places(table_.segments, segments);
   return Loading(file_, table_, places, records, meta).load(pool);

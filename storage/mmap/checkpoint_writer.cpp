@@ -167,28 +167,33 @@ void CheckpointWriter::look_at_segments(bool begin) {
   }
   table_.synced_to = log_.last_frame();
   log_.for_each_segment([&](Segment& segment) {
-    auto at = std::find_if(table_.segments.begin(), table_.segments.end(),
-                           [&](const CheckpointSegment& one) { return one.number == segment.number(); });
-    if (at == table_.segments.end()) {
-      CheckpointSegment one{.number = segment.number(),
-                            .seed = segment.seed(),
-                            .base = segment.base(),
-                            .end = kSegmentHeaderBytes,
-                            .frames_before = segment.frames_before(),
-                            .batches_before = segment.batches_before()};
-      if (begin) {
-        one.end = segment.end();
-        one.last_frame = segment.last_frame();
-        one.last_batch = segment.last_batch();
-        one.commit = segment.last_commit();
-        one.records = segment.usage().records;
-        one.bytes = segment.usage().bytes;
-        one.erasure_bytes = segment.usage().erasure_bytes;
-      }
-      at = table_.segments.insert(table_.segments.end(), one);
-    }
+    if (table_.find(segment.number()) == nullptr) add(segment, begin);
+  });
+  auto at = table_.segments.begin();
+  log_.for_each_segment([&](Segment& segment) {
+    while (at->number != segment.number()) ++at;  // Dropped meanwhile.
     at->place_end = segment.end();
   });
+}
+
+// By rising numbers: later ones are newer.
+void CheckpointWriter::add(Segment& segment, bool begin) {
+  CheckpointSegment one{.number = segment.number(),
+                        .seed = segment.seed(),
+                        .base = segment.base(),
+                        .end = kSegmentHeaderBytes,
+                        .frames_before = segment.frames_before(),
+                        .batches_before = segment.batches_before()};
+  if (begin) {
+    one.end = segment.end();
+    one.last_frame = segment.last_frame();
+    one.last_batch = segment.last_batch();
+    one.commit = segment.last_commit();
+    one.records = segment.usage().records;
+    one.bytes = segment.usage().bytes;
+    one.erasure_bytes = segment.usage().erasure_bytes;
+  }
+  table_.segments.push_back(one);
 }
 
 Result<CheckpointWriter::Written> CheckpointWriter::publish() {

@@ -51,6 +51,7 @@ class CheckpointWriter {
   Result<void> write_block(BlockKind kind, std::string_view bytes, std::uint32_t entries, std::uint32_t leaves);
   Result<Written> publish();
   void look_at_segments(bool begin);
+  void add(Segment& segment, bool begin);
 
   const SegmentHome& home_;
   Log& log_;

@@ -115,10 +115,7 @@ void Recovery::begin_with(const CheckpointTable& checkpoint) {
 }
 
 const CheckpointSegment* Recovery::known(const Segment& segment) const {
-  if (checkpoint_ == nullptr) return nullptr;
-  const auto& all = checkpoint_->segments;
-  const auto at = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.number == segment.number(); });
-  return at == all.end() ? nullptr : &*at;
+  return checkpoint_ == nullptr ? nullptr : checkpoint_->find(segment.number());
 }
 
 Result<void> Recovery::read_segments(std::size_t begin, std::size_t end) {

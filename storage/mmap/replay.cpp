@@ -158,6 +158,7 @@ Result<void> Replay::apply(ThreadPool& pool, std::span<Gathered> segments) {
     if (!runs && !segment.numbers.empty()) lists.emplace_back(segment.numbers);
   }
   if (!lists.empty()) KV_TRY(apply_merged(lists));
+  records_.tree().set_append_limit(BplusTree::kLeafEntries);
   for (Gathered& segment : segments) segment = {};
   return {};
 }
@@ -177,6 +178,21 @@ Result<void> Replay::apply_merged(std::span<const std::span<const KeyChange>> li
   return apply_last(last);
 }
 
+// Neighbours that were written one behind the other go on like that, so their leaves may be full. Others fall anywhere:
+// then leaves get from two thirds of their entries to all of them, in turn, so that later ones split them little by
+// little.
+void Replay::set_append_limit(const KeyChange& change) {
+  const Place place = change.place().place();
+  in_turn_ = place > std::exchange(last_place_, place) ? in_turn_ + 1 : 0;
+  constexpr std::uint32_t kLeast = BplusTree::kLeafEntries * 2 / 3;
+  constexpr std::uint32_t kMost = BplusTree::kLeafEntries;
+  const bool in_order = in_turn_ >= kLeast / 4;
+  records_.tree().set_append_limit(
+      in_order ? kMost
+               : kLeast + static_cast<std::uint32_t>(records_.tree().used_bytes() / BplusTree::kNodeBytes) %
+                              (kMost - kLeast + 1));
+}
+
 Result<void> Replay::apply_last(const KeyChange& change) {
   BplusTree::KeyBuffer buffer;
   const std::string_view key = key_of(change, buffer);
@@ -185,6 +201,7 @@ Result<void> Replay::apply_last(const KeyChange& change) {
   if (change.erases()) {
     before = tree.erase(key);
   } else {
+    set_append_limit(change);
     if (!tree.room_for(1)) return tl::unexpected<Error>(index_full_());
     before = tree.put(key, change.place().word());
   }

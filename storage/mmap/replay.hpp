@@ -84,6 +84,7 @@ class Replay {
   [[nodiscard]] std::string_view key_in_log(Place operation) const;
   [[nodiscard]] int compare_keys(const KeyChange& left, const KeyChange& right) const;
   [[nodiscard]] bool is_before(const KeyChange& left, const KeyChange& right) const;
+  void set_append_limit(const KeyChange& change);
   Result<void> apply_last(const KeyChange& change);
   Result<void> apply_merged(std::span<const std::span<const KeyChange>> lists);
   Result<void> apply_in_order(const Gathered& segment, bool runs);
@@ -96,6 +97,8 @@ class Replay {
   MetaIndex& meta_;
   const Accounts& accounts_;
   std::function<Error()> index_full_;
+  Place last_place_ = 0;       // Of the key applied last,
+  std::uint32_t in_turn_ = 0;  // and how many in a row lay behind the one before.
 };
 
 }  // namespace kvingest::mmap_store

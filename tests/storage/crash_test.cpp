@@ -50,7 +50,7 @@ void let_pass(std::chrono::microseconds time) {
 
 /// Starts a child that writes, and kills it at that moment.
 Reports write_and_kill(const Subject& subject, Durability level, std::uint64_t seed, const Moment& moment) {
-  Process child({program("test_store_tool"), "campaign", std::string(subject.engine().name), subject.dir().native(),
+  Process child({program("test_store_tool"), "campaign", subject.spec_text(), subject.dir().native(),
                  std::string(to_string(level)), std::to_string(seed)},
                 {.pipe_output = true});
   Reports reports;
@@ -79,7 +79,8 @@ void check_after_kill(const Subject& subject, const Reports& reports, CampaignMo
   close(*store);
 }
 
-void kill_campaign(const Subject& subject, Durability level) {
+void kill_campaign(Subject& subject, Durability level) {
+  subject.use_small_files();
   const std::uint64_t seed = test_seed();
   const std::size_t rounds = torture_rounds(kRounds);
   CAPTURE(seed, to_string(level), rounds);
@@ -110,7 +111,7 @@ ENGINE_SCENARIO(persistent, "kill -9 while opening after a crash loses nothing t
   CAPTURE(seed);
   std::mt19937_64 random(seed);
   const Reports reports = write_and_kill(subject, Durability::kernel, seed, random_moment(random));
-  const std::vector<std::string> open_only{program("test_store_tool"), "hold", std::string(subject.engine().name),
+  const std::vector<std::string> open_only{program("test_store_tool"), "hold", subject.spec_text(),
                                            subject.dir().native()};
   for (std::size_t round = 0; round < torture_rounds(kRounds); ++round) {
     Process child(open_only, {.pipe_input = true, .pipe_output = true});

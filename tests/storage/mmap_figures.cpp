@@ -16,6 +16,7 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <functional>
 #include <random>
 #include <string>
@@ -59,6 +60,13 @@ std::uint64_t stat_of(const Store& store, std::string_view name) {
     if (stat == name) found = value;
   });
   return found;
+}
+
+// Of all threads of this process.
+double cpu_seconds() {
+  timespec now{};
+  KV_ASSERT(::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now) == 0);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
 }
 
 double seconds(const std::function<void()>& work) {
@@ -204,6 +212,7 @@ void compare_compaction(const fs::path& dir, std::uint64_t records) {
   constexpr std::uint64_t kSegment = std::uint64_t{4} << 20;
   constexpr std::uint64_t kTimesOver = 6;
   Ratios rates;
+  Ratios cpu_rates;
   Ratios spaces;
   Ratios amplifications;
   for (std::size_t round = 0; round < kRounds; ++round) {
@@ -213,6 +222,8 @@ void compare_compaction(const fs::path& dir, std::uint64_t records) {
     std::mt19937_64 random(round);
     double before_seconds = 0;
     double during_seconds = 0;
+    double before_cpu = 0;
+    double during_cpu = 0;
     std::uint64_t before = 0;
     std::uint64_t during = 0;
     double space = 0;
@@ -220,19 +231,24 @@ void compare_compaction(const fs::path& dir, std::uint64_t records) {
       WriteBatch batch;
       for (std::uint64_t i = 0; i < kBatch; ++i) batch.put(key_of("random", random() % records), kValue);
       const bool compacts = stat_of(*store, "compaction_moved_bytes") > 0;
+      const double cpu = cpu_seconds();
       (compacts ? during : before) += kBatch;
       (compacts ? during_seconds : before_seconds) +=
           seconds([&] { KV_ASSERT(store->write(batch, Durability::kernel)); });
+      (compacts ? during_cpu : before_cpu) += cpu_seconds() - cpu;
       const double bound = 2 * static_cast<double>(stat_of(*store, "live_bytes")) + 2 * kSegment;
       space = std::max(space, static_cast<double>(stat_of(*store, "allocated_bytes") + kSegment) / bound);
     }
     rates.all.push_back((static_cast<double>(during) / during_seconds) /
                         (static_cast<double>(before) / before_seconds));
+    const double puts = static_cast<double>(during) / static_cast<double>(before);
+    cpu_rates.all.push_back(puts * before_cpu / during_cpu);
     spaces.all.push_back(space);
     amplifications.all.push_back(static_cast<double>(stat_of(*store, "write_amplification_percent")) / 100);
   }
   fmt::print("random overwrites, {} times over {} records, segments of 4 MiB\n", kTimesOver, records);
   fmt::print("put rate while compaction goes on / before it began: {}\n", rates.text());
+  fmt::print("the same for each second of CPU time of all threads: {}\n", cpu_rates.text());
   fmt::print("most space taken / twice the live bytes and two segments: {}\n", spaces.text());
   fmt::print("write amplification: {}\n", amplifications.text());
 }
