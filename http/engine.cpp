@@ -44,10 +44,11 @@ Engine::~Engine() {
   thread_.join();
 }
 
-void Engine::submit(Request request, std::function<void(Response)> done) {
+void Engine::submit(Request request, std::function<void(Response)> done, std::stop_token batch) {
   auto flight = std::make_unique<Flight>();
   flight->request = std::move(request);
   flight->done = std::move(done);
+  flight->batch = std::move(batch);
   flight->submitted = Clock::now();
   {
     const std::lock_guard lock(mutex_);
@@ -62,6 +63,7 @@ void Engine::look_for_cancelled() noexcept {
 }
 
 void Engine::call(std::function<void()> work) {
+  KV_ASSERT(std::this_thread::get_id() != thread_.get_id());  // A verdict would wait for itself.
   std::mutex mutex;
   std::condition_variable changed;
   bool ran = false;
@@ -176,6 +178,7 @@ static bool tells_a_secret(std::string_view header) {
 void Engine::accept(FlightPtr flight) {
   Request& request = flight->request;
   redactor_.add(request.auth.secret.reveal());
+  redactor_.add(password_in(request.url));
   for (const Header& header : request.headers) {
     if (tells_a_secret(header.name)) redactor_.add(header.value);
   }
@@ -191,6 +194,7 @@ void Engine::accept(FlightPtr flight) {
   if (request.cache && options_.cache != nullptr && request.method == "GET") {
     flight->cache_key = redactor_.redacted(flight->url);
     flight->cached = options_.cache->get(flight->cache_key);
+    flight->response.cache_key = flight->cache_key;
   }
   if (request.auth.kind == Auth::Kind::query) {
     flight->url = with_params(flight->url, {{request.auth.name, request.auth.secret.reveal()}});
@@ -198,6 +202,7 @@ void Engine::accept(FlightPtr flight) {
   flight->response.url = redactor_.redacted(flight->url);
   queue_bounds_ = queue_bounds_ || request.timeout.queue.count() > 0;
   flight->on_stop.emplace(request.stop, [this] { look_for_cancelled(); });
+  flight->on_batch_stop.emplace(flight->batch, [this] { look_for_cancelled(); });
   origin(flight->home).enqueue(std::move(flight), false);
 }
 
@@ -360,6 +365,7 @@ void Engine::cancel_everything() {
 
 void Engine::deliver(FlightPtr flight) {
   flight->on_stop.reset();
+  flight->on_batch_stop.reset();
   Response& response = flight->response;
   response.tag = flight->request.tag;
   response.error.text = redactor_.redacted(response.error.text);

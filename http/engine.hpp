@@ -41,7 +41,7 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   /// `done` is called once, on the session's thread.
-  void submit(Request request, std::function<void(Response)> done);
+  void submit(Request request, std::function<void(Response)> done, std::stop_token batch = {});
   /// A stop_token of some request may have been asked to stop.
   void look_for_cancelled() noexcept;
   Result<void> limit(std::string_view origin, OriginLimits limits);

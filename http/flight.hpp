@@ -23,7 +23,6 @@ struct Flight {
   std::string home;  ///< The origin that may see the request's secrets.
   Origin* origin = nullptr;
   unsigned redirects = 0;
-  bool cancelled = false;  ///< By Engine::cancel().
 
   Clock::time_point submitted;
   Clock::time_point first_start;
@@ -32,11 +31,13 @@ struct Flight {
   std::optional<CacheEntry> cached;
   std::string cache_key;
 
-  Response response;  ///< Of the present or last attempt.
+  Response response;      ///< Of the present or last attempt.
+  std::stop_token batch;  ///< Of the batch it is part of.
   std::optional<std::stop_callback<std::function<void()>>> on_stop;
+  std::optional<std::stop_callback<std::function<void()>>> on_batch_stop;
 
   [[nodiscard]] bool at_home(const std::string& present) const { return present == home; }
-  [[nodiscard]] bool is_cancelled() const { return cancelled || request.stop.stop_requested(); }
+  [[nodiscard]] bool is_cancelled() const { return request.stop.stop_requested() || batch.stop_requested(); }
 };
 
 }  // namespace kvingest::http

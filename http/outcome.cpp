@@ -98,6 +98,11 @@ bool Engine::follow_redirect(FlightPtr& flight) {
     set_error(response, Kind::redirect, fmt::format("redirect to {} with a secret in its address: refused", place));
     return false;
   }
+  const bool keeps_body = response.status >= 307 && !request.body.empty();
+  if (place != flight->home && keeps_body) {
+    set_error(response, Kind::redirect, fmt::format("redirect to {} of a request with a body: refused", place));
+    return false;
+  }
   if (place == flight->home && request.auth.kind == Auth::Kind::query &&
       query_value(*target, request.auth.name).empty()) {
     *target = with_params(*target, {{request.auth.name, request.auth.secret.reveal()}});

@@ -137,14 +137,15 @@ struct Results::State {
     while (!ended && under_way < std::max(options.window, 1U)) {
       std::optional<Request> request = source();
       if (!request) return;
-      // One token for the batch: what the request brought along stops it, too, through the engine's own look.
-      if (!request->stop.stop_possible()) request->stop = stop.get_token();
-      engine.submit(*std::move(request), [inbox = inbox, index = submitted](Response response) {
-        response.index = index;
-        const std::lock_guard lock(inbox->mutex);
-        inbox->arrived.push_back(std::move(response));
-        inbox->changed.notify_one();
-      });
+      engine.submit(
+          *std::move(request),
+          [inbox = inbox, index = submitted](Response response) {
+            response.index = index;
+            const std::lock_guard lock(inbox->mutex);
+            inbox->arrived.push_back(std::move(response));
+            inbox->changed.notify_one();
+          },
+          stop.get_token());
       ++submitted;
       ++under_way;
     }

@@ -106,6 +106,11 @@ Result<std::string> moved_to(std::string_view url, std::string_view origin) {
   return part(handle->get(), CURLUPART_URL);
 }
 
+std::string password_in(std::string_view url) {
+  const auto handle = parse(url);
+  return handle ? part(handle->get(), CURLUPART_PASSWORD, CURLU_URLDECODE) : std::string();
+}
+
 std::string query_value(std::string_view url, std::string_view name) {
   const auto handle = parse(url);
   if (!handle) return {};

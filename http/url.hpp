@@ -26,6 +26,9 @@ namespace kvingest::http {
 /// `url` with the scheme, host and port of `origin`. Fails with: invalid_argument.
 [[nodiscard]] Result<std::string> moved_to(std::string_view url, std::string_view origin);
 
+/// The password in `url`, decoded; empty where there is none.
+[[nodiscard]] std::string password_in(std::string_view url);
+
 /// The value of a query parameter, decoded; empty where there is none.
 [[nodiscard]] std::string query_value(std::string_view url, std::string_view name);
 

@@ -158,12 +158,16 @@ int fetch_all(const Settings& settings, const std::vector<fetch::Job>& jobs, fet
               const StopOnSignal& stop) {
   const auto plan = fetch::make_plan(jobs, target, now_ns());
   if (!plan) return complain(plan.error(), cli::kIncomplete);
-  http::Session session(session_options(settings));
+  fetch::NotedCache cache;
+  http::SessionOptions asking = session_options(settings);
+  asking.cache = &cache;
+  http::Session session(std::move(asking));
   Progress progress(settings.quiet ? nullptr : stderr, "windows", plan->windows);
   fetch::LoadOptions options;
   options.window = static_cast<unsigned>(settings.window);
   options.stop = stop.token();
   options.secrets = secret_at;
+  options.cache = &cache;
   options.extras = target.knows_records();  // Under a service's own keys a split would replace the bar of its day.
   options.retry = retry_policy(settings);
   options.progress = [&](std::size_t done, std::size_t) { progress.update(done); };

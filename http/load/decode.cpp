@@ -41,6 +41,10 @@ class Collector {
     }
     Record record;
     record.time = time.value_or(0);
+    record.day = day_of(record.time);
+    for (const Value& value : row.values()) {
+      if (value.kind == Value::Kind::date) record.day = value.ticks;
+    }
     record.key = context_.source;
     for (const std::string& column : preset_.key_columns(context_.interval)) {
       const std::string part = part_of_key(row, column);
@@ -119,7 +123,9 @@ class Collector {
     if (column == "symbol") return key_part(context_.symbol);
     if (column == "interval") return key_part(context_.interval);
     const Value* const value = row.named(column);
-    return value == nullptr || value->is_nothing() ? std::string() : key_part(value->text);
+    if (value != nullptr && !value->is_nothing()) return key_part(value->text);
+    const auto field = std::ranges::find(preset_.fields, column, &Field::name);
+    return field != preset_.fields.end() && field->optional ? "-" : "";
   }
 
   static std::string time_part(const RowValues& row) {

@@ -22,6 +22,7 @@ struct Record {
   std::string key;   ///< "source/symbol/interval/2024-01-31".
   std::string json;  ///< One object, without a line end.
   Instant time = 0;  ///< Its instant; midnight of its date where it has only that.
+  Day day = 0;       ///< Its date, else that of its instant in UTC.
   bool provisional = false;
 };
 

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kPowerMax = 400;
 
-bool is_digit(char c) {
+bool is_decimal_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
@@ -33,7 +33,7 @@ int power_of(char suffix) {
 
 std::size_t digits_at(std::string_view text, std::size_t at) {
   std::size_t count = 0;
-  while (at + count < text.size() && is_digit(text[at + count])) ++count;
+  while (at + count < text.size() && is_decimal_digit(text[at + count])) ++count;
   return count;
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "http/load/gaps.hpp"
 #include "http/load/json_tree.hpp"
 #include "http/load/judge.hpp"
 #include "http/load/quota_notes.hpp"
@@ -35,6 +36,7 @@ struct WindowRun {
   std::string cursor;
   std::string next_url;
   unsigned tries = 0;   ///< Of this page, whose body could not be used.
+  std::string kept;     ///< The first page, as the cache is to have it.
   bool reload = false;  ///< Fetched again because history was rewritten: that it changed is known.
   std::vector<Record> records;
   std::vector<Record> extras;
@@ -116,6 +118,10 @@ class Loader {
       report.windows = item.windows.size();
       report.remarks = item.remarks;
       covered_.push_back(item.covered);
+      if (options_.cache == nullptr || item.windows.empty()) continue;
+      const auto kept = target_.note("cache/" + item.series);
+      KV_TRY(kept);
+      if (*kept) options_.cache->offer(**kept);
     }
     // Round by round over the items: each gets its first window before one gets its second.
     for (std::size_t round = 0, added = 1; added > 0; ++round) {
@@ -216,6 +222,7 @@ class Loader {
     }
     KV_TRY(authorize(preset, request));
     request.cost = preset.limits.cost;
+    request.cache = options_.cache != nullptr && window.page == 0 && window.tries == 0 && !item.job->refresh;
     request.timeout = options_.timeout;
     request.retry = options_.retry;
     request.verdict = [form = item.job->preset](const http::Response& response) {
@@ -265,6 +272,8 @@ class Loader {
     const Preset& preset = *item.job->preset;
     const Judgement judgement = judge(preset, response.status, response.headers, response.body);
     if (judgement.outcome == Outcome::empty) return complete(std::move(window));
+    // Kept only when it could be decoded.
+    const auto kept = options_.cache == nullptr ? std::nullopt : options_.cache->take(response.cache_key);
     DecodeContext context;
     context.source = preset.name;
     context.symbol = item.symbol;
@@ -281,6 +290,8 @@ class Loader {
       }
       return fail_window(window, decoded.outcome, session_.redact(decoded.problem));
     }
+    if (kept && window.span.to > settled_until(item.interval, context.now)) window.kept = *kept;
+    if (response.from_cache) ++report_.items[window.item].unchanged;
     take_page(std::move(window), std::move(decoded), response);
   }
 
@@ -372,7 +383,9 @@ class Loader {
     Notes notes;
     for (WindowRun& window : waiting_) {
       KV_TRY(add_window(window, records));
-      notes.emplace_back("series/" + plan_.items[window.item].series, series_note(covered_[window.item], now_ns()));
+      const std::string& series = plan_.items[window.item].series;
+      notes.emplace_back("series/" + series, series_note(covered_[window.item], now_ns()));
+      if (!window.kept.empty()) notes.emplace_back("cache/" + series, std::move(window.kept));
     }
     for (auto& note : origin_notes(session_.origins(), origins_)) notes.push_back(std::move(note));
     KV_TRY(target_.commit(records, notes));
@@ -394,6 +407,10 @@ class Loader {
       KV_TRY(add_record(record, report.written, records, &ratios, item.job->preset->check.restated));
     }
     report.records += window.records.size();
+    if (!item.job->preset->check.sparse && interval_ns(item.interval) == kNsPerDay) {
+      const std::string calendar = report.source + " " + report.interval;
+      for (const Record& record : window.records) gaps_.add(window.item, calendar, record.day);
+    }
     if (options_.extras) {
       Written uncounted;
       for (const Record& record : window.extras) {
@@ -467,6 +484,7 @@ class Loader {
       report.message = "stopped before it was done";
     }
     if (report.outcome == Outcome::ok && report.windows > 0 && report.records == 0) report.outcome = Outcome::empty;
+    report.gaps = gaps_.gaps(i);
     const CheckForm& check = plan_.items[i].job->preset->check;
     if (is_complete(report.outcome) && report.windows > 0 && report.records < check.rows_min) {
       report.remarks.push_back(fmt::format("fewer than {} rows: suspicious", check.rows_min));
@@ -488,6 +506,7 @@ class Loader {
   std::size_t waiting_bytes_ = 0;
   std::size_t steps_ = 0;
   JsonTree tree_;
+  GapFinder gaps_;
 };
 
 }  // namespace

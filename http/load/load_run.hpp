@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "http/load/noted_cache.hpp"
 #include "http/load/plan.hpp"
 #include "http/load/target.hpp"
 #include "kvingest/http_client.hpp"
@@ -27,7 +28,8 @@ struct LoadOptions {
   unsigned window = 64;  ///< Requests under way at once, over all sources.
   std::stop_token stop;
   SecretSource secrets;
-  bool extras = true;  ///< Keep the further records of a body, such as splits.
+  NotedCache* cache = nullptr;  ///< The session's, too. Null: none.
+  bool extras = true;           ///< Keep the further records of a body, such as splits.
   http::Timeouts timeout;
   http::RetryPolicy retry;
   std::function<void(std::size_t done, std::size_t windows)> progress;
@@ -46,6 +48,8 @@ struct ItemReport {
   int status = 0;              ///< Of the last answer.
   std::uint64_t records = 0;   ///< Fetched in this run, each counted once.
   std::uint64_t extras = 0;
+  std::uint64_t unchanged = 0;  ///< Answers that the source said are as they were.
+  std::vector<Day> gaps;        ///< Days that most other series of the source have.
   Written written;
   Oddities oddities;
   bool restated = false;

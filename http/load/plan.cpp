@@ -40,6 +40,11 @@ void cut_to_what_exists(Item& item, Span& wanted, Instant now) {
   if (wanted.is_empty()) item.outcome = Outcome::out_of_range;
 }
 
+Instant next_year(Instant instant) {
+  const int year = std::stoi(format_day(day_of(instant)).substr(0, 4)) + 1;
+  return *parse_day(fmt::format("{:04}-01-01", year)) * kNsPerDay;
+}
+
 Instant noted_at(std::string_view note) {
   Instant at = 0;
   const std::size_t mark = note.find('@');
@@ -106,7 +111,11 @@ std::vector<Span> cut_into_windows(const Preset& preset, const std::string& inte
   }
   if (longest == 0 || preset.request.bounds == Bounds::none) longest = span.to - span.from;
   std::vector<Span> windows;
-  for (Instant at = span.from; at < span.to; at += longest) windows.push_back({at, std::min(span.to, at + longest)});
+  for (Instant at = span.from; at < span.to;) {
+    const Instant end = preset.window.by_year ? next_year(at) : at + longest;
+    windows.push_back({at, std::min(span.to, end)});
+    at = end;
+  }
   return windows;
 }
 

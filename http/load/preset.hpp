@@ -60,6 +60,7 @@ struct WindowForm {
   std::map<std::string, std::int64_t> span_ns;      ///< The longest request, by interval; "*" for all others.
   std::map<std::string, std::int64_t> lookback_ns;  ///< How far back the source has anything, by interval.
   std::uint64_t buckets_max = 0;                    ///< Rows that fit into one answer.
+  bool by_year = false;                             ///< A request holds a calendar year.
   std::uint64_t last_n_only = 0;                    ///< The source keeps so many buckets and no more.
 };
 

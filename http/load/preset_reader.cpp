@@ -117,6 +117,7 @@ Result<void> read_window(const toml::table& table, WindowForm& form) {
   read_spans(reader, "lookback", form.lookback_ns);
   reader.number("max_buckets", &form.buckets_max);
   reader.number("last_n_only", &form.last_n_only);
+  reader.flag("by_year", &form.by_year);
   return reader.finish();
 }
 

@@ -6,6 +6,8 @@
 namespace kvingest::fetch {
 namespace {
 
+constexpr std::size_t kGapsShown = 100;
+
 /// The oddities that there are, by name.
 void each_oddity(const Oddities& odd, FunctionRef<void(std::string_view name, std::uint64_t count)> visit) {
   const std::pair<std::string_view, std::uint64_t> all[] = {
@@ -77,6 +79,7 @@ std::string report_text(const LoadReport& report) {
     text += fmt::format("  windows {}/{}", item.windows_done, item.windows);
     each_oddity(item.oddities,
                 [&](std::string_view name, std::uint64_t count) { text += fmt::format("  {} {}", name, count); });
+    if (!item.gaps.empty()) text += fmt::format("  gaps {} from {}", item.gaps.size(), format_day(item.gaps.front()));
     if (item.restated) text += "  restated: its history had changed, and was fetched again";
     if (!item.message.empty()) text += "  \"" + item.message + "\"";
     for (const std::string& remark : item.remarks) text += "  (" + remark + ")";
@@ -103,9 +106,14 @@ std::string report_json(const LoadReport& report) {
     json.field("inserted", item.written.inserted)
         .field("changed", item.written.changed)
         .field("same", item.written.same);
-    json.field("extras", item.extras).field("windows", item.windows).field("windows_done", item.windows_done);
+    json.field("extras", item.extras)
+        .field("unchanged", item.unchanged)
+        .field("windows", item.windows)
+        .field("windows_done", item.windows_done);
     json.field("requests", item.requests).field("attempts", item.attempts).field("status", item.status);
-    json.key("oddities").begin_object();
+    json.key("gaps").begin_array();
+    for (std::size_t i = 0; i < std::min(item.gaps.size(), kGapsShown); ++i) json.value(format_day(item.gaps[i]));
+    json.end_array().field("gaps_found", item.gaps.size()).key("oddities").begin_object();
     each_oddity(item.oddities, [&](std::string_view name, std::uint64_t count) { json.field(name, count); });
     json.end_object().field("restated", item.restated).key("remarks").begin_array();
     for (const std::string& remark : item.remarks) json.value(remark);

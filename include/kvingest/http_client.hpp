@@ -141,6 +141,7 @@ struct Response {
   unsigned attempts = 0;
   bool from_cache = false;    ///< 304: the body is the one that was kept.
   bool proven_whole = false;  ///< The body's end was announced; else it is where the connection ended.
+  std::string cache_key;      ///< Under which the session's cache was asked; empty where it was not.
   Timing timing;
 
   /// The transfer was sound, the status is 2xx (or 304 with a kept body), and the verdict agreed.
@@ -352,7 +353,8 @@ class Session {
 
   /// `origin` is SCHEME://HOST[:PORT]. Fails with: invalid_argument.
   Result<void> limit(std::string_view origin, OriginLimits limits);
-  /// Nothing is sent to `origin` for so long.
+  /// Nothing is sent to `origin` for so long. Like limit() and origins(), not for verdicts, sinks and caches: they run
+  /// on the thread that would do it.
   Result<void> pause(std::string_view origin, Milliseconds time);
   [[nodiscard]] std::vector<OriginState> origins() const;
   /// `text` without the secrets of this session's requests.

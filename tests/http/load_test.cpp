@@ -72,6 +72,11 @@ std::string rows_for(const Seen& seen, double factor = 1) {
   return body;
 }
 
+Instant wall_now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
 struct World {
   explicit World(const std::string& text = preset_text()) {
     auto parsed = parse_preset(text, {});
@@ -101,7 +106,10 @@ struct World {
     StoreTarget target(*store);
     const auto plan = make_plan(jobs, target, now);
     REQUIRE_OK(plan);
-    http::Session session(test::on_loopback());
+    auto asking = test::on_loopback();
+    asking.cache = cache;
+    options.cache = cache;
+    http::Session session(asking);
     auto report = run_plan(*plan, target, session, options);
     REQUIRE_OK(report);
     return *std::move(report);
@@ -119,6 +127,7 @@ struct World {
   std::unique_ptr<Store> store;
   std::shared_ptr<const Preset> preset;
   bool refresh = false;
+  NotedCache* cache = nullptr;
   Instant now = *parse_day("2024-06-01") * kNsPerDay;
   LoadOptions options{.retry = test::quick_retries(3)};
 };
@@ -380,6 +389,68 @@ TEST_CASE("http load: a run that is stopped says so, and another one goes on") {
   CHECK(world.run().complete());
   CHECK(world.count() == 10);
   CHECK(world.server.seen().size() == 4 + 7);
+}
+
+TEST_CASE("http load: a span that is not settled is asked about, not fetched again") {
+  World world;
+  NotedCache cache;
+  world.cache = &cache;
+  const Day today = day_of(wall_now());
+  world.now = today * kNsPerDay;
+  world.server.on("/data/A", [](const Seen& seen) {
+    if (seen.header("if-none-match") == "\"v1\"") return Reply{test::send(test::head(304, {{"ETag", "\"v1\""}}))};
+    return answer(200, rows_for(seen), {{"ETag", "\"v1\""}});
+  });
+  const std::string from = format_day(today);
+  const std::string to = format_day(today + 1);
+  CHECK(world.run({"A"}, from, to).items.at(0).unchanged == 0);
+  const auto again = world.run({"A"}, from, to);
+  CHECK(again.complete());
+  CHECK(again.items.at(0).unchanged == 1);
+  CHECK(again.items.at(0).records == 1);
+  CHECK(again.items.at(0).written.same == 1);
+}
+
+TEST_CASE("http load: an answer that could not be decoded is not kept") {
+  World world;
+  NotedCache cache;
+  world.cache = &cache;
+  const Day today = day_of(wall_now());
+  world.now = today * kNsPerDay;
+  world.server.on("/data/A", [](const Seen& seen) {
+    if (!seen.header("if-none-match").empty()) return Reply{test::send(test::head(304))};
+    return answer(200, "date,close\n1/2/24,5\n", {{"ETag", "\"v1\""}});
+  });
+  for (int i = 0; i < 2; ++i) {
+    CHECK(world.run({"A"}, format_day(today), format_day(today + 1)).items.at(0).outcome == Outcome::bad_body);
+  }
+  for (const Seen& seen : world.server.seen()) CHECK(seen.header("if-none-match").empty());
+}
+
+TEST_CASE("http load: requests by the year end with their year") {
+  World world(preset_text("[window]\nby_year = true\n"));
+  CHECK(world.run({"A"}, "2022-12-30", "2024-01-03").complete());
+  CHECK(world.count() == 369);
+  const auto seen = world.server.seen();
+  REQUIRE(seen.size() == 3);
+  CHECK(date_in(seen[0], "to") == "2023-01-01");
+  CHECK(date_in(seen[2], "from") == "2024-01-01");
+}
+
+TEST_CASE("http load: a day that most others have and one lacks is a gap, and is told") {
+  World world;
+  for (const char* symbol : {"C", "D"}) {
+    world.server.on("/data/" + std::string(symbol), [](const Seen& seen) { return answer(200, rows_for(seen)); });
+  }
+  world.server.on("/data/C", [](const Seen& seen) {
+    std::string body = rows_for(seen);
+    body.erase(body.find("2024-01-05"), body.find("2024-01-06") - body.find("2024-01-05"));
+    return answer(200, body);
+  });
+  const auto report = world.run({"A", "B", "C", "D"});
+  CHECK(report.items.at(0).gaps.empty());
+  CHECK(report.items.at(2).gaps == std::vector<Day>{*parse_day("2024-01-05")});
+  CHECK_THAT(report_text(report), contains_text("gaps 1 from 2024-01-05"));
 }
 
 TEST_CASE("http load: a file of jobs is read strictly") {

@@ -85,6 +85,18 @@ TEST_CASE("http redirect: a loop ends, and so does a place that is none") {
   CHECK_KIND(session.get(server.url("/nowhere"), quick()), Kind::redirect);
 }
 
+TEST_CASE("http redirect: a body is not sent to another origin, and a password in an URL is not shown") {
+  FaultServer home;
+  FaultServer other;
+  home.on("/form", [&](const Seen&) { return move_to(307, other.url("/form")); });
+  http::Session session(on_loopback());
+  CHECK_KIND(session.request({.url = home.url("/form"), .method = "POST", .body = "password=1"}), Kind::redirect);
+  CHECK(other.seen().empty());
+  std::string url = home.url("/none");
+  url.insert(7, "me:pass%20word@");
+  CHECK(session.get(url, quick()).url.find("pass") == std::string::npos);
+}
+
 TEST_CASE("http redirect: a post that is sent elsewhere becomes a get without its body") {
   FaultServer server;
   server.on("/form", [](const Seen&) { return move_to(303, "/done"); });

@@ -160,6 +160,24 @@ TEST_CASE("http session: a stop_token cancels what is queued, what waits and wha
   for (const auto& response : batch.responses) CHECK(response.error.kind == Kind::cancelled);
 }
 
+TEST_CASE("http session: a batch that is cancelled takes requests along that have a token of their own") {
+  FaultServer server;
+  server.on("/item", [](const Seen&) { return Reply{stall()}; });
+  http::Session session(on_loopback());
+  const std::stop_source never;
+  auto requests = many(server, 5);
+  for (auto& request : requests) request.stop = never.get_token();
+  auto results = session.stream_of(std::move(requests));
+  std::thread canceller([&] {
+    eventually([&] { return !server.seen().empty(); });
+    results.cancel();
+  });
+  int cancelled = 0;
+  while (const auto response = results.next()) cancelled += response->error.kind == Kind::cancelled ? 1 : 0;
+  canceller.join();
+  CHECK(cancelled == 5);
+}
+
 TEST_CASE("http session: fail_fast ends a batch with its first failure") {
   FaultServer server;
   server.on("/item", [](const Seen& seen) { return seen.count == 3 ? answer(404, "") : Reply{stall()}; });
