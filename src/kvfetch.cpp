@@ -6,6 +6,7 @@
 
 #include <csignal>
 
+#include "base/json_writer.hpp"
 #include "base/log.hpp"
 #include "http/load/preset.hpp"
 #include "http/load/preset_check.hpp"
@@ -33,14 +34,18 @@ http::RetryPolicy retry_policy(const Settings& settings) {
 }
 
 int sources(const Settings& settings) {
-  static_cast<void>(settings);
   std::string text;
+  JsonWriter json;
+  json.begin_object().key("sources").begin_array();
   for (const fetch::BuiltinPreset& one : fetch::builtin_presets()) {
     const auto preset = fetch::parse_preset(one.toml, {});
     if (!preset) return complain(preset.error(), cli::kIncomplete);
-    text += fmt::format("{:<20} {}\n", preset->name, preset->title);
+    text += fmt::format("{:<24} {}\n", preset->name, preset->title);
+    json.begin_object().field("name", preset->name).field("title", preset->title).field("record", preset->record);
+    json.field("schema", preset->schema()).end_object();
   }
-  return cli::print({.exit_code = cli::kDone, .out = text, .err = {}});
+  json.end_array().end_object();
+  return cli::print({.exit_code = cli::kDone, .out = settings.json ? json.text() + "\n" : text, .err = {}});
 }
 
 int check(const Settings& settings) {
@@ -48,9 +53,17 @@ int check(const Settings& settings) {
   if (!preset) return complain(preset.error(), cli::kUsage);
   const fetch::PresetProof proof = fetch::prove(*preset);
   std::string text;
-  for (const std::string& failure : proof.failures) text += fmt::format("{}: {}\n", preset->name, failure);
+  JsonWriter json;
+  json.begin_object().field("name", preset->name).field("examples", proof.examples).key("failures").begin_array();
+  for (const std::string& failure : proof.failures) {
+    text += fmt::format("{}: {}\n", preset->name, failure);
+    json.value(failure);
+  }
+  json.end_array().end_object();
   text += fmt::format("{}: {} examples, {} failed\n", preset->name, proof.examples, proof.failures.size());
-  return cli::print({.exit_code = proof.failures.empty() ? cli::kDone : cli::kIncomplete, .out = text, .err = {}});
+  return cli::print({.exit_code = proof.failures.empty() ? cli::kDone : cli::kIncomplete,
+                     .out = settings.json ? json.text() + "\n" : text,
+                     .err = {}});
 }
 
 namespace {

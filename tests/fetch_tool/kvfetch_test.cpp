@@ -127,6 +127,11 @@ TEST_CASE("kvfetch check proves each source, and sources lists them") {
     ++sources;
   }
   CHECK(sources >= 10);
+  const Json as_json = Json::parse(run({program("kvfetch"), "sources", "--json"}).out);
+  CHECK(as_json["sources"].size() == sources);
+  const Json proof = Json::parse(run({program("kvfetch"), "check", "yahoo-chart", "--json"}).out);
+  CHECK(proof["failures"].size() == 0);
+  CHECK(proof["examples"].number() >= 4);
 }
 
 TEST_CASE("kvfetch sends into a running kvingest, window by window, and never twice") {
