@@ -261,11 +261,16 @@ bool Environment::writeback_failed() const {
   return !witness_.sync_data();
 }
 
-bool Environment::file_system_full() const {
+bool Environment::file_system_full(std::uint64_t bytes) const {
   auto size = witness_.size();
   if (!size) return false;
-  const auto written = witness_.write_at(std::string(usage().page_bytes, '\0'), *size);
-  return !written && written.error().code == Code::no_space;
+  // One page may still find room where a batch was cut short, so as much as that is asked for, and given back.
+  auto taken = witness_.allocate(*size, bytes);
+  const auto given_back = witness_.truncate(*size);
+  const bool refused = !taken && taken.error().code == Code::no_space;
+  if (taken || refused) return refused && given_back.has_value();
+  taken = witness_.write_at(std::string(usage().page_bytes, '\0'), *size);  // It cannot allocate.
+  return !taken && taken.error().code == Code::no_space;
 }
 
 // LMDB's own protocol: who has the environment open holds a read lock on the first byte of the lock file, and who

@@ -78,8 +78,8 @@ class Environment {
   Result<void> sync();
   /// Whether a sync of the data file, by a descriptor of its own, reports an error since the last time it was asked.
   [[nodiscard]] bool writeback_failed() const;
-  /// Whether the file system takes no further byte at the end of the data file.
-  [[nodiscard]] bool file_system_full() const;
+  /// Whether the file system has no room for `bytes` more at the end of the data file.
+  [[nodiscard]] bool file_system_full(std::uint64_t bytes) const;
 
   /// Exchanges the data file for `compacted` and opens it. Nobody else may have the environment open.
   /// Fails with: busy (somebody has; nothing was done), failed (the environment is unusable), io_error.

@@ -1,5 +1,6 @@
 #include "storage/lmdb/lmdb_store.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -11,6 +12,10 @@ namespace {
 
 constexpr std::chrono::seconds kStaleCheckPeriod{60};
 constexpr std::string_view kLastBatchKey = "last batch";
+// What a commit may write for a batch: each small record can change a page of its own.
+constexpr std::uint64_t kPagesPerBatchPage = 64;
+constexpr std::uint64_t kProbeBytesMin = std::uint64_t{1} << 20;
+constexpr std::uint64_t kProbeBytesMax = std::uint64_t{1} << 30;
 constexpr const char* kCompactedName = "data.mdb.compact";
 
 /// Ends with an abort unless it was committed.
@@ -122,7 +127,7 @@ Result<void> LmdbStore::write(const WriteBatch& batch, Durability durability) {
   while (true) {
     const int rc = commit(batch);
     if (rc == MDB_SUCCESS) break;
-    if (rc != MDB_MAP_FULL) return commit_failed(rc);
+    if (rc != MDB_MAP_FULL) return commit_failed(rc, batch.bytes().size());
     KV_TRY(env_->grow(batch.bytes().size(), only_erases));
   }
   last_batch_.fetch_add(1, std::memory_order_relaxed);
@@ -143,7 +148,7 @@ int LmdbStore::commit(const WriteBatch& batch) {
   return transaction.commit();
 }
 
-Result<void> LmdbStore::commit_failed(int rc) {
+Result<void> LmdbStore::commit_failed(int rc, std::uint64_t batch_bytes) {
   Error error = to_error(rc, fmt::format("write to {}", env_->data_path().native()));
   switch (error.code) {
     case Code::busy:  // These met LMDB before it wrote anything.
@@ -157,8 +162,9 @@ Result<void> LmdbStore::commit_failed(int rc) {
   // A full file system is ENOSPC, or EIO where the last write was cut short by it. Both are harmless, because no header
   // names the pages yet, unless they came from the sync or from writing the header.
   const bool space = error.code == Code::no_space;
+  const std::uint64_t wanted = std::clamp(batch_bytes * kPagesPerBatchPage, kProbeBytesMin, kProbeBytesMax);
   const bool harmless =
-      (space || rc == EIO) && !panicked() && !env_->writeback_failed() && (space || env_->file_system_full());
+      (space || rc == EIO) && !panicked() && !env_->writeback_failed() && (space || env_->file_system_full(wanted));
   if (!harmless) return latch(std::move(error));
   return fail(space ? rc : ENOSPC, "write to {}: nothing of the batch was written; free space on its file system",
               env_->data_path().native());

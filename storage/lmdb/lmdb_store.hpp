@@ -62,7 +62,7 @@ class LmdbStore final : public Store {
   Result<void> read_last_batch();
   Result<ReaderPool::Lease> begin_read() const;
   int commit(const WriteBatch& batch);
-  Result<void> commit_failed(int rc);
+  Result<void> commit_failed(int rc, std::uint64_t batch_bytes);
   [[nodiscard]] bool panicked() const noexcept;
   Result<void> latch(Error error);
   void look_after_readers();
