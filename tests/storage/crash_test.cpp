@@ -93,8 +93,8 @@ void kill_campaign(Subject& subject, Durability level) {
     if (reports.sent > reports.acknowledged) ++interrupted;
     check_after_kill(subject, reports, model);
   }
-  fmt::print("{} at {}: {} kills, {} of them in the middle of a batch, seed {}\n", subject.engine().name,
-             to_string(level), rounds, interrupted, seed);
+  print_rounds(rounds, fmt::format("kills of {} at {}, {} of them in the middle of a batch, seed {}",
+                                   subject.engine().name, to_string(level), interrupted, seed));
   CHECK(static_cast<double>(interrupted) >= kInterruptedShareMin * static_cast<double>(rounds));
 }
 
@@ -120,6 +120,8 @@ ENGINE_SCENARIO(persistent, "kill -9 while opening after a crash loses nothing t
   }
   CampaignModel model({seed});
   check_after_kill(subject, reports, model);
+  print_rounds(torture_rounds(kRounds),
+               fmt::format("kills of {} while it opens, seed {}", subject.engine().name, seed));
 }
 
 }  // namespace

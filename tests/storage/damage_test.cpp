@@ -108,8 +108,9 @@ Tally damage_everywhere(const Subject& subject, const std::filesystem::path& sou
       ++(finding == Finding::sound ? tally.sound : finding == Finding::refused ? tally.refused : tally.prefix);
     }
   }
-  fmt::print("{}: {} tries: {} still whole, {} refused, {} an exact prefix, seed {}\n", subject.engine().name,
-             tally.sound + tally.refused + tally.prefix, tally.sound, tally.refused, tally.prefix, seed);
+  print_rounds(tally.sound + tally.refused + tally.prefix,
+               fmt::format("damaged copies of {}: {} still whole, {} refused, {} an exact prefix, seed {}",
+                           subject.engine().name, tally.sound, tally.refused, tally.prefix, seed));
   return tally;
 }
 

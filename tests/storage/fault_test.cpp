@@ -126,7 +126,7 @@ void fail_every_call_in_turn(Subject& subject, const Fault& fault) {
     const std::uint64_t found = check_after(subject, knowledge.acknowledged, knowledge.sent, model);
     if (!failed) CHECK(found == 2 * kFaultBatches);
   }
-  fmt::print("{}: {} calls failed in turn\n", subject.engine().name, n - 2);
+  print_rounds(n - 2, fmt::format("calls of {} failed in turn", subject.engine().name));
   CHECK(n > 5);
 }
 
@@ -212,8 +212,8 @@ ENGINE_SCENARIO(persistent, "a power failure at any moment leaves an exact prefi
     }
     known = check_after(subject, knowledge.on_disk, knowledge.sent, model);
   }
-  fmt::print("{}: {} power failures, {} of them with something to lose, seed {}\n", subject.engine().name, rounds,
-             losses, seed);
+  print_rounds(rounds, fmt::format("power failures of {}, {} of them with something to lose, seed {}",
+                                   subject.engine().name, losses, seed));
   CHECK(losses * 2 > rounds);
 }
 

@@ -218,6 +218,35 @@ TEST_CASE("rocksdb: a log that is torn at its end gives a prefix of the batches"
   }
 }
 
+TEST_CASE("rocksdb: a sound log record behind a damaged one does not come back, now or later") {
+  TempDir dir;
+  {
+    EngineProcess writer("rocksdb", dir.path(), Opening::fresh);
+    for (int i = 0; i < 20; ++i) CHECK(writer.ask(fmt::format("put k {} 10 100 kernel", i * 10)) == "ok");
+    writer.process().kill();
+  }
+  std::filesystem::path log;
+  for (const auto& entry : std::filesystem::directory_iterator(dir / "db")) {
+    if (entry.path().extension() == ".log") log = entry.path();
+  }
+  std::string text = file_text(log);
+  const std::size_t at = text.find(numbered_key("k", 95));  // In the tenth batch.
+  REQUIRE(at != std::string::npos);
+  text[at] = '#';
+  write_text(log, text);
+  {
+    auto store = again(dir.path());
+    CHECK(store->last_batch() == 9);
+    CHECK(store->count().value() == 90);
+    write(*store, numbered_batch("again", 0, 10, 100), Durability::disk);
+    CHECK_OK(store->close());
+  }
+  auto store = again(dir.path());
+  CHECK(store->last_batch() == 10);
+  CHECK(store->count().value() == 100);
+  CHECK(value_of(*store, numbered_key("k", 150)) == std::nullopt);
+}
+
 TEST_CASE("rocksdb: writes that cannot keep up with flushes come back as busy, and go on") {
   if (const auto reason = strace_missing()) KV_SKIP(*reason);
   TempDir dir;

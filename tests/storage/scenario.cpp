@@ -160,6 +160,10 @@ std::uint64_t test_seed() {
   return seed;
 }
 
+void print_rounds(std::size_t rounds, std::string_view what) {
+  fmt::print("rounds: {} {}\n", rounds, what);
+}
+
 std::size_t torture_rounds(std::size_t rounds) {
   return number_from_environment("KVINGEST_TORTURE_ROUNDS").value_or(rounds);
 }

@@ -83,6 +83,9 @@ void check_equal(const Store& store, const Model& model);
 /// `rounds`, or what KVINGEST_TORTURE_ROUNDS asks for, for the long form of a campaign.
 [[nodiscard]] std::size_t torture_rounds(std::size_t rounds);
 
+/// Says how many rounds a campaign had, on a line that `./dev torture` counts.
+void print_rounds(std::size_t rounds, std::string_view what);
+
 using Scenario = void (*)(Subject& subject);
 
 struct ScenarioInfo {

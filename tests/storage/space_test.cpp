@@ -1,6 +1,6 @@
 // No room: a full file system, and a limit on the size of files.
 //
-// World: a small tmpfs of the test's own, filled by the store itself; a child process under RLIMIT_FSIZE.
+// World: a small tmpfs or ext4 of the test's own, filled by the store itself; a child process under RLIMIT_FSIZE.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -10,6 +10,7 @@
 
 #include "tests/storage/campaign.hpp"
 #include "tests/storage/scenario.hpp"
+#include "tests/support/loop_disk.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/skip.hpp"
 #include "tests/support/tmpfs.hpp"
@@ -83,6 +84,39 @@ ENGINE_SCENARIO(persistent, "a full disk is no_space, all stays readable, and wr
   CHECK(store->last_batch() == last + 1);
   check_filled(*store, last + 1);
   CHECK_OK(store->verify());
+}
+
+ENGINE_SCENARIO(persistent, "a full ext4 is no_space, all stays readable, and writing goes on when others make room") {
+  if (const auto reason = loop_disk_missing()) KV_SKIP(*reason);
+  subject.use_small_files();
+  LoopDisk disk(5 * kDiskBytes);
+  write_text(disk / "others", std::string(3 * kDiskBytes, 'o'));  // More than RocksDB wants to write its log anew.
+  const StoreOptions here{.dir = disk / "store"};
+  std::uint64_t last = 0;
+  {
+    auto store = subject.open(here);
+    last = fill(*store);
+    REQUIRE(last > 10);
+    check_filled(*store, last);
+    std::filesystem::remove(disk / "others");
+    const auto patience = subject.engine().name == "rocksdb" ? std::chrono::seconds(30) : std::chrono::seconds(0);
+    std::string refusal;
+    const bool taken = eventually(
+        [&] {
+          const auto written = store->write(filling_batch(last + 1), Durability::disk);
+          refusal = text_of(written);
+          return written.has_value();
+        },
+        patience);
+    CAPTURE(refusal);
+    REQUIRE(taken);
+    close(*store);
+  }
+  auto store = subject.open(here);
+  CHECK(store->last_batch() == last + 1);
+  check_filled(*store, last + 1);
+  CHECK_OK(store->verify());
+  close(*store);
 }
 
 ENGINE_SCENARIO(persistent, "a store that filled its disk can be read where it stands, before there is room again") {

@@ -5,11 +5,16 @@
 //   test_store_tool hold SPEC DIR                 opens, says "open", keeps it until its stdin ends
 //   test_store_tool campaign SPEC DIR LEVEL SEED  campaign batches without end; "s N" before and "a N" after each
 //                                                 write(), so that whoever kills it knows what was acknowledged
+//   test_store_tool bounded SPEC DIR LEVEL SEED N
+//                                                 says "ready" and waits for a line, so that it can be traced from its
+//                                                 first call on; then small campaign batches with such reports up to N
+//                                                 and a proper close
 //
 // A failure is one line `CODE: text` on stderr and exit 1.
 //
 // Threads: campaign makes its batches ahead on a second thread, so that nearly all of the time goes into write().
 #include <fmt/format.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <condition_variable>
@@ -43,9 +48,11 @@ std::string hex(std::string_view bytes) {
   return digits;
 }
 
-// One write(2) for each report: it is in the pipe before the next step begins, and kill -9 cannot take it back.
-void report(const std::string& line) {
-  if (::write(STDOUT_FILENO, line.data(), line.size()) != static_cast<ssize_t>(line.size())) std::_Exit(1);
+// One call for each report: it is in the pipe before the next step begins, and kill -9 cannot take it back. No
+// write(2): a test may fail those of the store.
+void report(std::string line) {
+  const iovec part{line.data(), line.size()};
+  if (::writev(STDOUT_FILENO, &part, 1) != static_cast<ssize_t>(line.size())) std::_Exit(1);
 }
 
 /// Batches made ahead of the writer.
@@ -119,6 +126,14 @@ void write_until(Store& store, Durability level, std::uint64_t seed, std::uint64
   }
 }
 
+void write_bounded(Store& store, Durability level, std::uint64_t seed, std::uint64_t last) {
+  for (std::uint64_t number = store.last_batch() + 1; number <= last; ++number) {
+    report(fmt::format("s {}\n", number));
+    must(store.write(to_batch(campaign_batch({seed, true}, number), campaign_first(number)), level));
+    report(fmt::format("a {}\n", number));
+  }
+}
+
 Durability parse_level(std::string_view name) {
   for (const Durability level : {Durability::memory, Durability::kernel, Durability::disk}) {
     if (to_string(level) == name) return level;
@@ -129,6 +144,11 @@ Durability parse_level(std::string_view name) {
 int run_tool(const std::vector<std::string>& words) {
   const std::string& command = words.at(1);
   const StoreSpec spec = must(parse_store_spec(words.at(2)));
+  if (command == "bounded") {
+    report("ready\n");
+    std::string go;
+    std::getline(std::cin, go);
+  }
   const auto store = must(open_store(spec, {.dir = words.at(3)}));
   if (command == "dump") {
     dump(*store);
@@ -136,6 +156,8 @@ int run_tool(const std::vector<std::string>& words) {
     write_until(*store, parse_level(words.at(4)), std::stoull(words.at(5)), std::stoull(words.at(6)));
   } else if (command == "campaign") {
     write_for_ever(*store, parse_level(words.at(4)), std::stoull(words.at(5)));
+  } else if (command == "bounded") {
+    write_bounded(*store, parse_level(words.at(4)), std::stoull(words.at(5)), std::stoull(words.at(6)));
   } else if (command == "hold") {
     std::cout << "open" << std::endl;
     std::cin.ignore(std::numeric_limits<std::streamsize>::max());
