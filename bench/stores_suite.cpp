@@ -411,7 +411,8 @@ class StoresSuite {
       const char* what;
       double wanted;
     };
-    constexpr Row kRows[] = {{"clean", "clean close", 3}, {"killed", "kill -9", 6}, {"bare", "kill -9, log alone", 13}};
+    constexpr Row kRows[] = {
+        {"clean", "clean close", 3}, {"killed", "kill -9, checkpoint", 6}, {"bare", "kill -9, log alone", 13}};
     for (const KeyOrder order : {KeyOrder::sequential, KeyOrder::random}) {
       const Job* job = find("open", order, "mmap");
       if (!job->failure.empty()) {
