@@ -61,7 +61,7 @@ class MicroRun {
   }
 
  private:
-  void prepare(Measured& row) const {
+  static void prepare(Measured& row) {
     row.failure = row.row->missing;
     if (!row.failure.empty()) return;
     if (const auto checked = row.row->check(); !checked)

@@ -203,7 +203,8 @@ void Engine::accept(FlightPtr flight) {
   queue_bounds_ = queue_bounds_ || request.timeout.queue.count() > 0;
   flight->on_stop.emplace(request.stop, [this] { look_for_cancelled(); });
   flight->on_batch_stop.emplace(flight->batch, [this] { look_for_cancelled(); });
-  origin(flight->home).enqueue(std::move(flight), false);
+  Origin& from = origin(flight->home);
+  from.enqueue(std::move(flight), false);
 }
 
 void Engine::drop_cancelled() {

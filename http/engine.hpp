@@ -74,11 +74,11 @@ class Engine {
 
   void conclude(FlightPtr flight);
   bool follow_redirect(FlightPtr& flight);
-  Verdict judge(Flight& flight);
+  static Verdict judge(Flight& flight);
   void retry_or_deliver(FlightPtr flight, const Verdict& verdict);
-  void leave_alone(Origin& origin);
+  void leave_alone(Origin& from);
   void deliver(FlightPtr flight);
-  void keep_in_cache(const Flight& flight);
+  void keep_in_cache(const Flight& flight) const;
   Origin& origin(const std::string& name);
 
   const SessionOptions options_;

@@ -184,7 +184,7 @@ void Engine::leave_alone(Origin& from) {
   }
 }
 
-void Engine::keep_in_cache(const Flight& flight) {
+void Engine::keep_in_cache(const Flight& flight) const {
   const Response& response = flight.response;
   if (flight.cache_key.empty() || response.from_cache || response.status != 200 || flight.redirects > 0) return;
   CacheEntry entry{std::string(response.header("etag")), std::string(response.header("last-modified")),

@@ -68,7 +68,6 @@ class Transfer {
   std::array<char, CURL_ERROR_SIZE> problem_{};
   BodyDecoder decoder_;
   Error stopped_;  // Why a callback ended the transfer.
-  bool head_done_ = false;
   bool body_begun_ = false;
   bool to_sink_ = false;
   std::size_t head_bytes_ = 0;

@@ -104,7 +104,7 @@ Result<std::unique_ptr<Store>> open_store(const StoreSpec& spec, const StoreOpti
   context.posix = options.posix != nullptr ? options.posix : &Posix::real();
   context.notice = options.notice ? options.notice : drop_notice;
   if (engine.persistent) return open_in_directory(engine, options, context);
-  auto store = engine.open(std::move(context));
+  auto store = engine.open(context);
   KV_TRY(store);
   return std::make_unique<CheckedStore>(std::move(*store), std::nullopt, std::nullopt, false);
 }

@@ -58,7 +58,7 @@ struct Engine {
   /// Whether the values of options are what they can be. Null where there are none to check.
   /// Fails with: invalid_argument, unsupported.
   Result<void> (*check)(const EngineOptions& options);
-  Result<std::unique_ptr<Store>> (*open)(EngineContext context);  ///< Null where missing.
+  Result<std::unique_ptr<Store>> (*open)(const EngineContext& context);  ///< Null where missing.
 };
 
 /// All engines in the order they are listed, the missing ones included.

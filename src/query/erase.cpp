@@ -10,7 +10,7 @@ Result<std::uint64_t> erase_records(Store& store, const Selection& selection) {
   KV_TRY(ledger);
   RemovedTotals removed = ledger->removed;
   WriteBatch batch;
-  const auto erased = walk_pages(
+  auto erased = walk_pages(
       store, Space::records, selection,
       [&](std::string_view key, std::string_view) {
         batch.erase(key);

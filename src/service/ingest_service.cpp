@@ -63,7 +63,8 @@ void IngestService::wire_callbacks() {
 Result<void> IngestService::open_listeners() {
   for (const net::Endpoint& endpoint : options_.listen) {
     listeners_.push_back(std::make_unique<net::Listener>(
-        context_, [this](auto socket, std::string peer) { accept(std::move(socket), std::move(peer)); },
+        context_,
+        [this](net::StreamProtocol::socket socket, std::string peer) { accept(std::move(socket), std::move(peer)); },
         [this] { ++connections_refused_; }));
     KV_TRY(listeners_.back()->open(endpoint));
   }

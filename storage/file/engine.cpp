@@ -61,7 +61,7 @@ void say_what_was_found(const EngineContext& context, const slots::Recovered& fo
 }
 
 // NOLINTNEXTLINE(performance-unnecessary-value-param): Engine::open takes a value.
-Result<std::unique_ptr<Store>> open_file(EngineContext context) {
+Result<std::unique_ptr<Store>> open_file(const EngineContext& context) {
   const auto slot_bytes = slot_bytes_of(context.options);
   KV_TRY(slot_bytes);
   const std::filesystem::path path = context.dir / slots::kFileName;

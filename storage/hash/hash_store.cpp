@@ -14,7 +14,7 @@ namespace {
 using Table = HashMap<const StoredValue*>;
 using Tree = SortedMap<std::map<std::string, const StoredValue*, std::less<>>>;
 
-Result<std::unique_ptr<Store>> open_hash(EngineContext) {
+Result<std::unique_ptr<Store>> open_hash(const EngineContext&) {
   return std::make_unique<MemoryStore<Table, Tree>>();
 }
 

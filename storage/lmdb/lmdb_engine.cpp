@@ -46,12 +46,12 @@ Result<void> check_lmdb(const EngineOptions& options) {
   return {};
 }
 
-Result<std::unique_ptr<Store>> open_lmdb(EngineContext context) {
-  lmdb::Settings settings{.dir = std::move(context.dir),
+Result<std::unique_ptr<Store>> open_lmdb(const EngineContext& context) {
+  lmdb::Settings settings{.dir = context.dir,
                           .read_only = context.read_only,
                           .fresh = context.fresh,
                           .posix = context.posix,
-                          .notice = std::move(context.notice)};
+                          .notice = context.notice};
   const auto bulk = read_options(context.options, settings);
   KV_TRY(bulk);
   auto store = std::make_unique<lmdb::LmdbStore>(std::move(settings), *bulk);

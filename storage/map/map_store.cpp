@@ -11,7 +11,7 @@ namespace {
 
 using Tree = SortedMap<std::map<std::string, const StoredValue*, std::less<>>>;
 
-Result<std::unique_ptr<Store>> open_map(EngineContext) {
+Result<std::unique_ptr<Store>> open_map(const EngineContext&) {
   return std::make_unique<MemoryStore<Tree, Tree>>();
 }
 

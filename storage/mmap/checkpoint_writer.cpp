@@ -112,7 +112,7 @@ Result<bool> CheckpointWriter::write_keys() {
 
 Result<void> CheckpointWriter::write_key_block() {
   if (keys_.entries() == 0) return {};
-  const auto written = write_block(BlockKind::keys, keys_.bytes(), keys_.entries(), keys_.leaves());
+  auto written = write_block(BlockKind::keys, keys_.bytes(), keys_.entries(), keys_.leaves());
   keys_.clear();
   return written;
 }

@@ -80,7 +80,7 @@ Result<void> check_mmap(const EngineOptions& options) {
   return {};
 }
 
-Result<std::unique_ptr<Store>> open_mmap(EngineContext context) {
+Result<std::unique_ptr<Store>> open_mmap(const EngineContext& context) {
   const auto options = parse_options(context.options);
   KV_TRY(options);
   return mmap_store::MmapStore::open(context, *options);

@@ -47,7 +47,7 @@ class Recovery {
   Result<void> take_frames(Segment& segment, const Scan& scan);
   Result<void> end_of_segment(std::size_t index, const Scan& scan);
   Result<void> no_next_frame(std::size_t index, std::uint64_t torn_from);
-  Result<std::optional<std::uint64_t>> synced_to_in(const SegmentFile& file) const;
+  Result<std::optional<std::uint64_t>> synced_to_in(const SegmentFile& found) const;
   Result<void> cut();
   Result<void> choose_active();
   Result<void> open_file(Segment& segment) const;

@@ -101,7 +101,7 @@ class RunTable {
   [[nodiscard]] Position last() const;
   void next(Position& position) const;
   void previous(Position& position) const { position = before(number(position)); }
-  [[nodiscard]] std::uint64_t number(const Position& position) const noexcept {
+  [[nodiscard]] static std::uint64_t number(const Position& position) noexcept {
     return position.run->first + position.record;
   }
   [[nodiscard]] RecordPlace place(const Position& position) const {

@@ -207,7 +207,7 @@ class LogSalvage {
                           std::string_view payload) {
     last_frame_ = header.number;
     last_batch_ = header.batch;
-    const auto taken =
+    auto taken =
         for_each_operation(payload, [&](const BatchOperation& operation) { return salvager_.take(operation); });
     if (taken || taken.error().code != Code::corrupt) return taken;
     return salvager_.lose({segment.path, at, frame_bytes(header.payload_bytes), taken.error().text});

@@ -65,7 +65,7 @@ void SegmentSupply::discard() {
   if (auto segment = wait_for_prepared()) remove(std::move(segment));
 }
 
-void SegmentSupply::remove(std::unique_ptr<Segment> segment) {
+void SegmentSupply::remove(std::unique_ptr<Segment> segment) const {
   // Should the file stay, the next opening finds an empty segment and uses it.
   home_.posix.unlink(segment->path().c_str());
 }

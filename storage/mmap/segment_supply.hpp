@@ -35,7 +35,7 @@ class SegmentSupply {
  private:
   std::unique_ptr<Segment> wait_for_prepared();
   Result<std::unique_ptr<Segment>> create(std::uint64_t number, std::uint64_t bytes_min);
-  void remove(std::unique_ptr<Segment> segment);
+  void remove(std::unique_ptr<Segment> segment) const;
 
   const SegmentHome& home_;
   const std::uint64_t segment_bytes_;

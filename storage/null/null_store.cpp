@@ -38,7 +38,7 @@ class NullStore final : public Store {
   std::uint64_t last_batch_ = 0;
 };
 
-Result<std::unique_ptr<Store>> open_null(EngineContext) {
+Result<std::unique_ptr<Store>> open_null(const EngineContext&) {
   return std::make_unique<NullStore>();
 }
 

@@ -13,7 +13,7 @@ Result<void> check_rocksdb(const EngineOptions& options) {
   return {};
 }
 
-Result<std::unique_ptr<Store>> open_rocksdb(EngineContext context) {
+Result<std::unique_ptr<Store>> open_rocksdb(const EngineContext& context) {
   auto store = std::make_unique<rocks::RocksdbStore>(context);
   KV_TRY(store->open(context.options, context.fresh));
   return store;

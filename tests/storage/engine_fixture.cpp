@@ -27,8 +27,8 @@ EngineContext context_for(const std::filesystem::path& dir, Opening how, EngineO
           }};
 }
 
-std::unique_ptr<Store> open_engine(const Engine& engine, EngineContext context) {
-  auto opened = engine.open(std::move(context));
+std::unique_ptr<Store> open_engine(const Engine& engine, const EngineContext& context) {
+  auto opened = engine.open(context);
   REQUIRE_OK(opened);
   return std::move(*opened);
 }

@@ -28,7 +28,7 @@ enum class Opening { fresh, again, read_only };
 EngineContext context_for(const std::filesystem::path& dir, Opening how, EngineOptions options = {},
                           std::vector<std::string>* notices = nullptr);
 
-std::unique_ptr<Store> open_engine(const Engine& engine, EngineContext context);
+std::unique_ptr<Store> open_engine(const Engine& engine, const EngineContext& context);
 
 /// Writes, or fails the test.
 void write(Store& store, const WriteBatch& batch, Durability level = Durability::kernel);

@@ -74,11 +74,11 @@ class FakeStore final : public Store {
   std::uint64_t last_batch_ = 0;
 };
 
-Result<std::unique_ptr<Store>> open_fake(EngineContext context) {
+Result<std::unique_ptr<Store>> open_fake(const EngineContext& context) {
   ++fake_plan.opens;
   fake_plan.seen = context;
   if (fake_plan.open) return tl::unexpected<Error>(*fake_plan.open);
-  return std::make_unique<FakeStore>(std::move(context));
+  return std::make_unique<FakeStore>(context);
 }
 
 constexpr Engine fake_row(std::string_view name, std::uint32_t format, bool shared_readers) {
