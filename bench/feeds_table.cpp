@@ -18,7 +18,9 @@ constexpr std::string_view kStores[] = {"null", "mmap", "lmdb"};
 constexpr std::uint64_t kConnections[] = {1, 16, 256};
 constexpr std::uint64_t kConnectionsFactor = 2;  // As many times the lines, so that connecting is a small part.
 constexpr std::uint64_t kOpenLoopFactor = 4;     // At half the rate: eight times as long as a run at the full one.
-constexpr int kSyncsAside = 300;                 // Before and behind each open loop.
+constexpr std::uint64_t kSyncsMax = 300;         // Before and behind each open loop; fewer in short runs,
+constexpr std::uint64_t kSyncsMin = 50;          // since on a busy disk each takes as long as a loop of those.
+constexpr std::uint64_t kMessagesASync = 2'000;
 constexpr std::size_t kSyncBytes = 4096;
 
 /// A row, and the one it is held against.
@@ -160,11 +162,12 @@ class FeedsTable {
     row.what.ack = "0ms";
     row.what.rate = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(median(rates(saturated)) / 2));
     row.what.messages = bench_.settings.messages * kOpenLoopFactor;
+    const auto syncs = static_cast<int>(std::clamp(bench_.settings.messages / kMessagesASync, kSyncsMin, kSyncsMax));
     for (std::uint64_t repeat = 0; repeat < bench_.settings.repeat && row.failure.empty(); ++repeat) {
-      auto sync_us = measure_syncs(bench_.work_dir / "sync.tmp", kSyncBytes, kSyncsAside);
+      auto sync_us = measure_syncs(bench_.work_dir / "sync.tmp", kSyncBytes, syncs);
       KV_TRY(sync_us);
       auto measured = run_once(row.what);
-      auto behind_us = measure_syncs(bench_.work_dir / "sync.tmp", kSyncBytes, kSyncsAside);
+      auto behind_us = measure_syncs(bench_.work_dir / "sync.tmp", kSyncBytes, syncs);
       KV_TRY(behind_us);
       if (!measured && interrupted()) return tl::unexpected<Error>(measured.error());
       if (!measured) {
