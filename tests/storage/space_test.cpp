@@ -52,6 +52,22 @@ void check_filled(const Store& store, std::uint64_t last) {
   }
 }
 
+// Writes batch `number` once the engine has seen that there is room again.
+void write_when_there_is_room(const Subject& subject, Store& store, std::uint64_t number) {
+  // RocksDB looks every five seconds whether there is room again, for its write buffer at least; the others at once.
+  const auto patience = subject.engine().name == "rocksdb" ? std::chrono::seconds(30) : std::chrono::seconds(0);
+  std::string refusal;
+  const bool taken = eventually(
+      [&] {
+        const auto written = store.write(filling_batch(number), Durability::disk);
+        refusal = text_of(written);
+        return written.has_value();
+      },
+      patience);
+  CAPTURE(refusal);
+  REQUIRE(taken);
+}
+
 ENGINE_SCENARIO(persistent, "a full disk is no_space, all stays readable, and writing goes on when there is room") {
   if (const auto reason = mounting_missing()) KV_SKIP(*reason);
   subject.use_small_files();
@@ -65,18 +81,7 @@ ENGINE_SCENARIO(persistent, "a full disk is no_space, all stays readable, and wr
     CHECK(store->last_batch() == last);
     check_filled(*store, last);
     disk.resize(64 * kDiskBytes);
-    // RocksDB looks every five seconds whether there is room again, for its write buffer at least; the others at once.
-    const auto patience = subject.engine().name == "rocksdb" ? std::chrono::seconds(30) : std::chrono::seconds(0);
-    std::string refusal;
-    const bool taken = eventually(
-        [&] {
-          const auto written = store->write(filling_batch(last + 1), Durability::disk);
-          refusal = text_of(written);
-          return written.has_value();
-        },
-        patience);
-    CAPTURE(refusal);
-    REQUIRE(taken);
+    write_when_there_is_room(subject, *store, last + 1);
     check_filled(*store, last + 1);
     close(*store);
   }
@@ -99,17 +104,7 @@ ENGINE_SCENARIO(persistent, "a full ext4 is no_space, all stays readable, and wr
     REQUIRE(last > 10);
     check_filled(*store, last);
     std::filesystem::remove(disk / "others");
-    const auto patience = subject.engine().name == "rocksdb" ? std::chrono::seconds(30) : std::chrono::seconds(0);
-    std::string refusal;
-    const bool taken = eventually(
-        [&] {
-          const auto written = store->write(filling_batch(last + 1), Durability::disk);
-          refusal = text_of(written);
-          return written.has_value();
-        },
-        patience);
-    CAPTURE(refusal);
-    REQUIRE(taken);
+    write_when_there_is_room(subject, *store, last + 1);
     close(*store);
   }
   auto store = subject.open(here);
