@@ -14,6 +14,7 @@
 #include "storage/mmap/format.hpp"
 #include "storage/mmap/segment_list.hpp"
 #include "tests/storage/mmap_fixture.hpp"
+#include "tests/storage/mmap_power.hpp"
 #include "tests/support/posix_fault.hpp"
 
 namespace kvingest::test {
@@ -374,33 +375,7 @@ TEST_CASE("mmap checkpoint: whichever system call fails while it is written, the
 }
 
 TEST_CASE("mmap checkpoint: after a power failure the log is an exact prefix, with a checkpoint of no more than it") {
-  const std::uint64_t seed = std::random_device{}();
-  INFO("seed " << seed);
-  std::mt19937_64 random(seed);
-  for (int round = 0; round < 25; ++round) {
-    PosixFault fault;
-    MmapDir dir(kSmall, fault.table());
-    DiskModel& disk = fault.watch_disk();
-    fault.cut_power_at(20 + random() % 160);
-    std::uint64_t sent = 0;
-    std::uint64_t safe = 0;
-    if (auto opened = dir.try_open()) {
-      auto store = std::move(*opened);
-      for (; sent < 40; ++sent) {
-        const bool to_disk = random() % 5 == 0;
-        if (!store->write(lines(1 + 1000 * sent, 1000), to_disk ? Durability::disk : Durability::kernel)) break;
-        if (to_disk) safe = sent + 1;
-      }
-    }
-    disk.lose(random());
-    fault.heal();
-    auto store = dir.open();
-    INFO("round " << round);
-    CHECK(store->last_batch() >= safe);
-    CHECK(store->last_batch() <= sent + 1);
-    CHECK(store->count().value() == 1000 * store->last_batch());
-    CHECK(store->verify());
-  }
+  check_power_failures({.options = kSmall, .rounds = 25, .calls = 160, .batches = 40, .sync_every = 5});
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "storage/mmap/format.hpp"
 #include "storage/mmap/opening_progress.hpp"
 #include "tests/storage/mmap_fixture.hpp"
+#include "tests/storage/mmap_power.hpp"
 #include "tests/support/posix_fault.hpp"
 
 namespace kvingest::test {
@@ -293,33 +294,7 @@ TEST_CASE("mmap: what a crash left half made is removed") {
 }
 
 TEST_CASE("mmap: after a power failure the log is an exact prefix with all that was synced in it") {
-  const std::uint64_t seed = std::random_device{}();
-  INFO("seed " << seed);
-  std::mt19937_64 random(seed);
-  for (int round = 0; round < 15; ++round) {
-    PosixFault fault;
-    MmapDir dir(EngineOptions{{"segment", "64K"}}, fault.table());
-    DiskModel& disk = fault.watch_disk();
-    fault.cut_power_at(20 + random() % 60);
-    std::uint64_t sent = 0;
-    std::uint64_t safe = 0;
-    if (auto opened = dir.try_open()) {
-      auto store = std::move(*opened);
-      for (; sent < 30; ++sent) {
-        const bool to_disk = random() % 3 == 0;
-        if (!store->write(lines(1 + 1000 * sent, 1000), to_disk ? Durability::disk : Durability::kernel)) break;
-        if (to_disk) safe = sent + 1;
-      }
-    }
-    disk.lose(random());
-    fault.heal();
-    auto store = dir.open();
-    INFO("round " << round);
-    CHECK(store->last_batch() >= safe);
-    CHECK(store->last_batch() <= sent + 1);
-    CHECK(store->count().value() == 1000 * store->last_batch());
-    CHECK(store->verify());
-  }
+  check_power_failures({.options = {{"segment", "64K"}}, .rounds = 15, .calls = 60, .batches = 30, .sync_every = 3});
 }
 
 }  // namespace
