@@ -363,10 +363,10 @@ TEST_CASE("mmap: compaction moves what is left of runs, and joins neighbours to 
       REQUIRE(store->write(lines(i, 1), Durability::kernel));  // A frame each.
       want[number_key(i)] = "line " + std::to_string(i);
     }
-    const auto before = stat_of(*store, "index_bytes");
+    // How much of this the compaction in the background did already is not known.
     REQUIRE(store->compact());
     check_same(*store, want);
-    CHECK(stat_of(*store, "index_bytes") < before / 10);
+    CHECK(stat_of(*store, "index_bytes") < want.size());  // An entry of its own takes more than 30 bytes.
     WriteBatch batch;
     for (std::uint64_t i = 1; i <= 3000; ++i) {
       if (i % 100 < 40 || i % 7 == 0) {
