@@ -6,16 +6,16 @@
 namespace kvingest::bench {
 namespace {
 
-constexpr std::uint64_t kMessagesMax = 200'000;
-constexpr std::uint64_t kRepeatMax = 3;
+constexpr std::uint64_t kQuickMessages = 200'000;
+constexpr std::uint64_t kQuickRepeat = 3;
 constexpr std::uint64_t kKeys = 20'000;
 
 }  // namespace
 
 Result<void> run_quick_suite(Bench& bench) {
   Settings settings = bench.settings;
-  settings.messages = std::min(settings.messages, kMessagesMax);
-  settings.repeat = std::min(settings.repeat, kRepeatMax);
+  settings.messages = std::min(settings.messages, kQuickMessages);
+  settings.repeat = std::min(settings.repeat, kQuickRepeat);
   settings.second_batch = 0;
   settings.lines_only = true;
   if (!settings.items) settings.items = kKeys;

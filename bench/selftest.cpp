@@ -65,18 +65,18 @@ SelfCheck check_generator(std::uint64_t seed) {
 }
 
 SelfCheck check_coverage() {
-  constexpr std::size_t kKeys = 100'000;
-  std::vector<std::uint32_t> keys(kKeys);
-  for (std::uint32_t i = 0; i < kKeys; ++i) keys[i] = i;
+  constexpr std::size_t kCovered = 100'000;
+  std::vector<std::uint32_t> keys(kCovered);
+  for (std::uint32_t i = 0; i < kCovered; ++i) keys[i] = i;
   std::shuffle(keys.begin(), keys.end(), std::mt19937_64(1));
-  std::vector<bool> seen(kKeys);
-  std::size_t missing = kKeys;
+  std::vector<bool> seen(kCovered);
+  std::size_t missing = kCovered;
   for (const std::uint32_t key : keys) {
     missing -= seen[key] ? 0 : 1;
     seen[key] = true;
   }
   return {"a shuffled order has every key once", missing == 0 && !std::is_sorted(keys.begin(), keys.end()),
-          fmt::format("{} of {} are missing", missing, kKeys)};
+          fmt::format("{} of {} are missing", missing, kCovered)};
 }
 
 /// What the interface and the loop around it cost, per put of a batch: no engine is measured to be faster.

@@ -121,7 +121,7 @@ std::string write_results(const test::TempDir& dir, const std::string& name, con
   Results results;
   results.machine.cpu = machine;
   results.add({.suite = "s", .workload = "w"}, "rate", "1/s", std::move(values));
-  const std::string path = (dir / name).string();
+  std::string path = (dir / name).string();
   std::ofstream(path) << results.json();
   return path;
 }
@@ -173,7 +173,8 @@ Results micro_results(std::vector<MicroRow> rows, std::string& tables) {
   settings.quiet = true;
   Results results;
   Bench bench{settings, {}, {}, {}, {}, results};
-  REQUIRE(run_micro(bench, {.suite = "s", .item = "thing", .rows = std::move(rows), .ratios = {{"good", "ratio"}}}));
+  const MicroPlan plan{.suite = "s", .item = "thing", .rows = std::move(rows), .ratios = {{"good", "ratio"}}};
+  REQUIRE(run_micro(bench, plan));
   tables = bench.tables;
   return results;
 }

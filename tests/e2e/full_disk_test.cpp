@@ -68,7 +68,7 @@ void take_all_blocks(const Tmpfs& disk) {
 }
 
 /// What the page says, with its headers.
-std::string page(const Service& service, const std::string& path) {
+std::string answer_of(const Service& service, const std::string& path) {
   TcpClient peer = service.connect("http");
   peer.send_all("GET " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   return peer.read_to_end();
@@ -94,9 +94,9 @@ ENGINE_SCENARIO(persistent, "a disk full in mid-feed pauses reading, and the fee
     const Answer status = Answer::parse(other.read_line().value());
     CHECK(status.text("paused") == "no_space");
     CHECK(status.number("on_disk") >= full.acknowledged);
-    CHECK(page(service, "/status").find("\"paused\":\"no_space\"") != std::string::npos);
-    CHECK(page(service, "/healthz").find("503") != std::string::npos);
-    CHECK(page(service, "/metrics").find("kvingest_paused{reason=\"no_space\"} 1") != std::string::npos);
+    CHECK(answer_of(service, "/status").find("\"paused\":\"no_space\"") != std::string::npos);
+    CHECK(answer_of(service, "/healthz").find("503") != std::string::npos);
+    CHECK(answer_of(service, "/metrics").find("kvingest_paused{reason=\"no_space\"} 1") != std::string::npos);
     if (subject.engine().shared_readers) CHECK(count_records(disk / "db") >= full.acknowledged);
   }
   disk.resize(kRoomBytes);
@@ -106,7 +106,7 @@ ENGINE_SCENARIO(persistent, "a disk full in mid-feed pauses reading, and the fee
   CHECK(answer.number("stored") == full.sent);
   peer.send_all(block(full.sent));
   CHECK(Answer::parse(peer.read_line().value()).number("stored") == full.sent + kBlockLines);
-  CHECK(page(service, "/status").find("\"paused\":\"\"") != std::string::npos);
+  CHECK(answer_of(service, "/status").find("\"paused\":\"\"") != std::string::npos);
   peer.close();
   const Json ledger = service.stop();
   check_balance(ledger);

@@ -29,7 +29,8 @@ std::string times(std::size_t count, const std::string& text) {
 /// A kvingest with the budgets above, and the most memory it has been seen to take beyond what it began with.
 class Bounded {
  public:
-  explicit Bounded(const std::string& store, std::vector<std::string> args) : service_(options(store, args)) {
+  explicit Bounded(const std::string& store, std::vector<std::string> args)
+      : service_(options(store, std::move(args))) {
     TcpClient first = service_.connect();  // What is made once is there now.
     first.send_all(numbered_lines(1'000));
     first.finish_sending();

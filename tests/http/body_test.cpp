@@ -10,7 +10,7 @@ struct World {
   FaultServer server;
   http::Session session{on_loopback()};
 
-  http::Response get(std::string path, http::Request request = quick(2)) {
+  http::Response get(const std::string& path, http::Request request = quick(2)) {
     return session.get(server.url(path), std::move(request));
   }
 };

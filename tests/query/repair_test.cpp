@@ -92,7 +92,7 @@ class Patient {
     std::FILE* const file = std::fopen(path.c_str(), "w");
     REQUIRE(file != nullptr);
     query::Output out(::fileno(file));
-    const auto done = query::print_repair(
+    auto done = query::print_repair(
         {dir(), target()}, [](std::string_view) {}, query::RowForm::text, out);
     std::fclose(file);
     if (said != nullptr) *said = test::file_text(path);

@@ -246,18 +246,18 @@ class RandomJson {
   std::size_t below(std::size_t bound) { return random_() % bound; }
   std::string space() { return std::string(below(8) == 0 ? below(3) : 0, ' '); }
   std::string string() {
-    static const std::vector<std::string> kParts = {
+    static const std::vector<std::string> parts = {
         "a", "b", "xyz", "\\n", "\\u00e9", "é", "😀", "\\uD83D\\uDE00", "\\\"", "long plain text without end"};
     std::string text = "\"";
-    for (std::size_t i = below(4); i > 0; --i) text += kParts[below(kParts.size())];
+    for (std::size_t i = below(4); i > 0; --i) text += parts[below(parts.size())];
     return text + "\"";
   }
   std::string value(int depth) {
-    static const std::vector<std::string> kScalars = {"0",    "-1",    "12.5", "1e5",
-                                                      "true", "false", "null", "1234567890123"};
+    static const std::vector<std::string> scalars = {"0",    "-1",    "12.5", "1e5",
+                                                     "true", "false", "null", "1234567890123"};
     const std::size_t kind = below(depth > 4 ? 6 : 8);
     if (kind < 3) return string();
-    if (kind < 6) return kScalars[below(kScalars.size())];
+    if (kind < 6) return scalars[below(scalars.size())];
     if (kind == 6) return object(depth + 1);
     std::string text = "[" + space();
     for (std::size_t i = below(4); i > 0; --i) text += value(depth + 1) + (i > 1 ? "," + space() : "");

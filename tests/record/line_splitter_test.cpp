@@ -95,7 +95,7 @@ TEST_CASE("lines longer than a stretch and many short ones come out whole") {
     lines.emplace_back(random() % 50 == 0 ? random() % 20'000 : random() % 40, static_cast<char>('a' + i % 26));
     text += lines.back() + '\n';
   }
-  lines.push_back("rest:");
+  lines.emplace_back("rest:");
   CHECK(lines_of(text) == lines);
 }
 

@@ -100,7 +100,7 @@ struct World {
     made->sync = sync;
     return made;
   }
-  std::unique_ptr<Parcel> send(std::unique_ptr<Parcel> sent) {
+  std::unique_ptr<Parcel> send(std::unique_ptr<Parcel> sent) const {
     committer->count_received(sent->tally.received, 0);
     return committer->submit(std::move(sent));
   }

@@ -89,7 +89,7 @@ struct Absl {
   absl::btree_map<Key, std::uint64_t, std::less<>, Counting<std::pair<const Key, std::uint64_t>>> tree;
   void put(const Key& key, std::uint64_t value) { tree.insert_or_assign(tree.end(), key, value); }
   [[nodiscard]] bool has(const Key& key) const { return tree.contains(key); }
-  [[nodiscard]] std::size_t bytes() const { return allocated_bytes; }
+  [[nodiscard]] static std::size_t bytes() { return allocated_bytes; }
 };
 
 struct Figures {

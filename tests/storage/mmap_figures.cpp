@@ -274,6 +274,9 @@ int run(const std::vector<std::string>& words) {
 }  // namespace
 }  // namespace kvingest
 
-int main(int argc, char* argv[]) {
+int main(int argc, char* argv[]) try {
   return kvingest::run({argv, argv + argc});
+} catch (const std::exception& error) {
+  fmt::print(stderr, "test_mmap_figures: {}\n", error.what());
+  return 1;
 }

@@ -42,7 +42,7 @@ class MmapDir {
                                                             : Opening::again;
     EngineContext context = context_for(path(), how, options_, &notices);
     context.posix = posix_;
-    return kMmapEngine.open(std::move(context));
+    return kMmapEngine.open(context);
   }
   [[nodiscard]] std::unique_ptr<Store> open(bool read_only = false) {
     auto store = try_open(read_only);
@@ -50,7 +50,7 @@ class MmapDir {
     return std::move(*store);
   }
   /// Makes this directory a copy of another one as it stands.
-  void copy_from(const MmapDir& other) {
+  void copy_from(const MmapDir& other) const {
     for (const auto& old : std::filesystem::directory_iterator(path())) std::filesystem::remove(old.path());
     std::filesystem::copy(other.path(), path(), std::filesystem::copy_options::recursive);
   }

@@ -39,7 +39,7 @@ void check_gets(const Store& store, const Model& model) {
 void check_multi_get(const Store& store, const Model& model) {
   std::vector<std::string_view> keys;
   for (const auto& [key, value] : model.space(Space::records)) keys.push_back(key);
-  keys.push_back("a key that no model has");
+  keys.emplace_back("a key that no model has");
   std::size_t wrong = 0;
   const auto found = store.multi_get(keys, [&](std::size_t index, std::string_view value) {
     if (index + 1 >= keys.size() || model.space(Space::records).at(std::string(keys[index])) != value) ++wrong;

@@ -42,7 +42,7 @@ class Process {
   };
 
   /// Starts argv[0], looked up on PATH if it has no slash. Throws when it cannot be started.
-  explicit Process(std::vector<std::string> argv, Options options);
+  explicit Process(std::vector<std::string> argv, const Options& options);
   explicit Process(std::vector<std::string> argv) : Process(std::move(argv), Options{}) {}
   ~Process();
   Process(const Process&) = delete;
@@ -85,7 +85,8 @@ struct Finished {
 };
 
 /// Runs a program to its end. Throws if that takes longer than `bound`.
-Finished run(std::vector<std::string> argv, Process::Options options = {}, std::chrono::milliseconds bound = kWaitMax);
+Finished run(std::vector<std::string> argv, const Process::Options& options = {},
+             std::chrono::milliseconds bound = kWaitMax);
 
 /// Lets others run for about a millisecond.
 void wait_a_moment();

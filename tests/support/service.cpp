@@ -104,7 +104,7 @@ std::vector<std::string> Service::command_line(const Options& options) const {
   return words;
 }
 
-Service::Service(Options options)
+Service::Service(const Options& options)
     : dir_(options.dir.empty() ? temp_ / "db" : options.dir),
       process_(command_line(options), options.process),
       ports_(wait_for_ports(process_, temp_ / "ports")) {}

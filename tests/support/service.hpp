@@ -47,7 +47,7 @@ class Service {
   };
 
   /// Starts it and waits until it is ready. Throws with its stderr when it ends before.
-  explicit Service(Options options);
+  explicit Service(const Options& options);
   Service() : Service(Options{}) {}
 
   [[nodiscard]] pid_t pid() const noexcept { return process_.pid(); }

@@ -32,7 +32,7 @@ void print_skipped(std::string_view reason);
 
 #define KV_SKIP(reason)                                                                                   \
   do {                                                                                                    \
-    const std::string kv_skip_reason_ = (reason);                                                         \
+    const std::string& kv_skip_reason_ = (reason);                                                        \
     if (::kvingest::test::everything_must_run()) FAIL("cannot run on this machine: " << kv_skip_reason_); \
     ::kvingest::test::print_skipped(kv_skip_reason_);                                                     \
     return;                                                                                               \

@@ -18,7 +18,7 @@ std::vector<std::string> attach_command(const std::string& output, pid_t pid, co
 
 }  // namespace
 
-Strace::Strace(pid_t pid, std::vector<std::string> what) : process_(attach_command(temp_ / "calls", pid, what)) {
+Strace::Strace(pid_t pid, const std::vector<std::string>& what) : process_(attach_command(temp_ / "calls", pid, what)) {
   // "strace: Process 4711 attached with 5 threads" comes when every thread is.
   const auto attached = [&] { return process_.err_text().find(" attached") != std::string::npos; };
   if (!eventually([&] { return attached() || !process_.running(); }) || !attached())

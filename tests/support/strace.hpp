@@ -15,7 +15,7 @@ class Strace {
  public:
   /// `what` are strace's arguments: {"-e", "trace=fdatasync", "-e", "inject=fdatasync:error=EIO"}. Returns once
   /// attached.
-  Strace(pid_t pid, std::vector<std::string> what);
+  Strace(pid_t pid, const std::vector<std::string>& what);
 
   /// Detaches and returns the calls seen, one a line.
   std::vector<std::string> detach();
