@@ -13,12 +13,11 @@
 #include "base/port_file.hpp"
 #include "base/posix.hpp"
 #include "base/thread.hpp"
+#include "bench/clock.hpp"
 #include "feed/tcp.hpp"
 
 namespace kvingest::bench {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kReceiveBytes = std::size_t{256} << 10;
 

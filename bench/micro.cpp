@@ -6,13 +6,12 @@
 #include <random>
 
 #include "base/interrupt.hpp"
+#include "bench/clock.hpp"
 #include "bench/statistics.hpp"
 #include "bench/table.hpp"
 
 namespace kvingest::bench {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// One measurement takes at least this long: a thousand times what reading the clock does, and longer than a tick.
 constexpr double kMeasuredNsMin = 2e6;
@@ -28,7 +27,7 @@ struct Measured {
 double ns_of(const MicroRow& row, std::uint64_t calls) {
   const auto start = Clock::now();
   for (std::uint64_t i = 0; i < calls; ++i) row.run();
-  return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
+  return ns_since(start);
 }
 
 /// How many calls take long enough; also warms up what they use.

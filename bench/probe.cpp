@@ -8,29 +8,23 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstring>
 #include <thread>
 #include <vector>
 
 #include "base/posix.hpp"
 #include "base/thread.hpp"
+#include "bench/clock.hpp"
 #include "bench/statistics.hpp"
 #include "feed/tcp.hpp"
 
 namespace kvingest::bench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr int kSyncs = 200;
 constexpr int kBigSyncs = 16;
 constexpr int kRoundTrips = 2'000;
 constexpr std::size_t kCopyBytes = std::size_t{64} << 20;
-
-double ns_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
-}
 
 /// The median over seven rounds of what one of `times` calls costs.
 template <class Call>

@@ -3,10 +3,10 @@
 #include <time.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <random>
 
+#include "bench/clock.hpp"
 #include "bench/compare.hpp"
 #include "bench/statistics.hpp"
 #include "kvingest/engine.hpp"
@@ -15,13 +15,7 @@
 namespace kvingest::bench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr double kOverheadNsMax = 15;
-
-double ns_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
-}
 
 /// Time that this thread was on a CPU: what others do beside it is no overhead of ours.
 double cpu_ns() {
@@ -82,7 +76,7 @@ SelfCheck check_coverage() {
 /// What the interface and the loop around it cost, per put of a batch: no engine is measured to be faster.
 Result<SelfCheck> check_null_store() {
   constexpr int kPuts = 1'000'000;
-  constexpr int kBatch = 1'000;
+  constexpr int kGroup = 1'000;
   auto spec = parse_store_spec("null");
   KV_TRY(spec);
   auto store = open_store(*spec, {});
@@ -91,8 +85,8 @@ Result<SelfCheck> check_null_store() {
   for (int round = 0; round < 7; ++round) {
     WriteBatch batch;
     const double start = cpu_ns();
-    for (int i = 0; i < kPuts; i += kBatch) {
-      for (int k = 0; k < kBatch; ++k) batch.put_next("value");
+    for (int i = 0; i < kPuts; i += kGroup) {
+      for (int k = 0; k < kGroup; ++k) batch.put_next("value");
       batch.number(1);
       KV_TRY((*store)->write(batch, Durability::memory));
       batch.clear();

@@ -15,16 +15,16 @@
 
 #include "base/interrupt.hpp"
 #include "base/posix.hpp"
+#include "bench/clock.hpp"
 
 namespace kvingest::bench {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kWindowMax = 1'000'000;  // Of the CPU times that are compared.
 constexpr std::uint64_t kGetsMax = 500'000;
-constexpr std::size_t kKeysAtOnce = 1'000;
+constexpr std::size_t kGroupKeys = 1'000;
 constexpr std::size_t kPage = 1'000;
 
 double ns_of(Clock::duration time) {
@@ -97,27 +97,27 @@ Result<void> put_all(Target& target, const StoresWay& way, std::uint64_t records
 }
 
 Result<void> get_some(Target& target, const StoresWay& way, std::uint64_t records, Figures& figures) {
-  const std::uint64_t turns = std::max<std::uint64_t>(std::min(records, kGetsMax) / kKeysAtOnce, 1);
+  const std::uint64_t turns = std::max<std::uint64_t>(std::min(records, kGetsMax) / kGroupKeys, 1);
   RecordGroup group;
   Stopwatch get;
   Stopwatch multi_get;
   for (std::uint64_t turn = 0; turn < turns; ++turn) {
     if (interrupted()) return fail(Code::io_error, "interrupted");
-    group.pick(way.order, records, turn, kKeysAtOnce);
+    group.pick(way.order, records, turn, kGroupKeys);
     Look look;
     KV_TRY(get([&] { return target.get(group, look); }));
-    KV_TRY(check(look, kKeysAtOnce, group.sum(), "get"));
+    KV_TRY(check(look, kGroupKeys, group.sum(), "get"));
     if (target.store() == nullptr) continue;
-    group.pick(way.order, records, turns + turn, kKeysAtOnce);  // Others, which no cache has from the gets.
+    group.pick(way.order, records, turns + turn, kGroupKeys);  // Others, which no cache has from the gets.
     Look many;
     KV_TRY(multi_get([&] {
       return target.store()->multi_get(group.keys(),
                                        [&](std::size_t index, std::string_view value) { many(index, value); });
     }));
-    KV_TRY(check(many, kKeysAtOnce, group.sum(), "multi_get"));
+    KV_TRY(check(many, kGroupKeys, group.sum(), "multi_get"));
   }
-  figures["get"] = get.ns_each(turns * kKeysAtOnce);
-  if (target.store() != nullptr) figures["multi_get"] = multi_get.ns_each(turns * kKeysAtOnce);
+  figures["get"] = get.ns_each(turns * kGroupKeys);
+  if (target.store() != nullptr) figures["multi_get"] = multi_get.ns_each(turns * kGroupKeys);
   return {};
 }
 
@@ -313,7 +313,7 @@ Result<Figures> measure_opening(const std::string& spec, KeyOrder order, const f
 
 Result<Figures> measure_overwriting(const std::string& engine, const fs::path& dir, std::uint64_t records) {
   constexpr std::size_t kGroup = 1'000;
-  constexpr std::uint64_t kLookEvery = 16;  // Groups between two looks at the files.
+  constexpr std::uint64_t kGroupsBetweenLooks = 16;
   const std::uint64_t segment_bytes = segment_bytes_for(records);
   const std::string spec = fmt::format("{},segment={}", engine, segment_bytes);
   auto target = open_store_target(spec, dir, Durability::kernel);
@@ -337,7 +337,7 @@ Result<Figures> measure_overwriting(const std::string& engine, const fs::path& d
     group.pick(KeyOrder::random, records, turn, kGroup);
     Stopwatch& watch = turn < quiet_to ? quiet : turn < busy_from ? between : busy;
     KV_TRY(watch([&] { return (*target)->put(group); }));
-    if (turn % kLookEvery != 0) continue;
+    if (turn % kGroupsBetweenLooks != 0) continue;
     const std::uint64_t taken = allocated_bytes(dir);
     const std::uint64_t beyond = taken - std::min(taken, 2 * segment_bytes);
     space = std::max(space, static_cast<double>(beyond) / static_cast<double>(*live));

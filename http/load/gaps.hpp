@@ -17,9 +17,9 @@ class GapFinder {
  public:
   /// `calendar` is what series share: their source and interval.
   void add(std::size_t series, const std::string& calendar, Day day);
-  /// The days between the first and the last of `series` that it lacks, and more than half of the others with days on
-  /// both sides have. Rising; empty where fewer than three series share the calendar.
-  [[nodiscard]] std::vector<Day> gaps(std::size_t series) const;
+  /// The days between the first and the last of series `wanted` that it lacks, and more than half of the others with
+  /// days on both sides have. Rising; empty where fewer than three series share the calendar.
+  [[nodiscard]] std::vector<Day> gaps(std::size_t wanted) const;
 
  private:
   struct Series {

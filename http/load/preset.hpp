@@ -199,14 +199,14 @@ struct Preset {
   std::vector<Extra> extras;
   std::vector<Example> examples;
 
-  [[nodiscard]] const Variable* variable(std::string_view name) const noexcept;
+  [[nodiscard]] const Variable* variable(std::string_view wanted) const noexcept;
   [[nodiscard]] const std::vector<std::string>& key_columns(std::string_view interval) const;
   /// "date:date,open:decimal,...": what its records hold.
   [[nodiscard]] std::string schema() const;
 };
 
 /// Reads a preset. `dir` is where files of its examples are. Fails with: invalid_argument, with line and key.
-[[nodiscard]] Result<Preset> parse_preset(std::string_view toml, const std::filesystem::path& dir);
+[[nodiscard]] Result<Preset> parse_preset(std::string_view text, const std::filesystem::path& dir);
 
 /// A preset that is compiled in: its file's text.
 struct BuiltinPreset {

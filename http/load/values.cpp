@@ -116,7 +116,7 @@ std::string RowValues::convert(const Field& field, std::string_view text, Value&
   return {};
 }
 
-std::string RowValues::convert_number(const Field& field, std::string_view text, Value& value) {
+std::string RowValues::convert_number(const Field& field, std::string_view text, Value& value) const {
   auto number = exact_number(text, field.number);
   if (number && !field.scale.empty()) {
     const Value& power = *named(field.scale);

@@ -41,7 +41,7 @@ class RowValues {
 
  private:
   std::string convert(const Field& field, std::string_view text, Value& value);
-  std::string convert_number(const Field& field, std::string_view text, Value& value);
+  std::string convert_number(const Field& field, std::string_view text, Value& value) const;
   std::string convert_time(const Field& field, std::string_view text, Value& value);
   [[nodiscard]] const std::string& zone_of(const Field& field) const;
 

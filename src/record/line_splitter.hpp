@@ -70,7 +70,7 @@ class LineCursor {
   std::size_t taken_ = 0;
   std::size_t found_ = 0;
   FindNewlines find_;
-  std::uint16_t places_[kScanPlacesMax];  // NOLINT(cppcoreguidelines-pro-type-member-init): find_ sets it to found_
+  std::uint16_t places_[kScanPlacesMax];  // Not initialised: find_ sets it up to found_.
 };
 
 }  // namespace kvingest

@@ -48,7 +48,7 @@ class CompactKey {
     return key_bytes > kInlineBytes ? key_bytes : 0;
   }
   [[nodiscard]] std::string_view view() const noexcept { return {size_ > kInlineBytes ? heap() : bytes_, size_}; }
-  operator std::string_view() const noexcept { return view(); }  // NOLINT(google-explicit-constructor): it is a key
+  operator std::string_view() const noexcept { return view(); }  // Implicit: it is a key.
 
  private:
   [[nodiscard]] char* heap() const noexcept {

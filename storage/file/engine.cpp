@@ -60,7 +60,6 @@ void say_what_was_found(const EngineContext& context, const slots::Recovered& fo
   if (!found.torn_tail.empty()) context.notice(found.torn_tail);
 }
 
-// NOLINTNEXTLINE(performance-unnecessary-value-param): Engine::open takes a value.
 Result<std::unique_ptr<Store>> open_file(const EngineContext& context) {
   const auto slot_bytes = slot_bytes_of(context.options);
   KV_TRY(slot_bytes);

@@ -26,7 +26,7 @@ class CountingAllocator {
 
   explicit CountingAllocator(std::size_t& bytes) noexcept : bytes_(&bytes) {}
   template <class U>
-  CountingAllocator(const CountingAllocator<U>& other) noexcept : bytes_(other.bytes()) {}  // NOLINT: rebinding
+  CountingAllocator(const CountingAllocator<U>& other) noexcept : bytes_(other.bytes()) {}  // Implicit: rebinding.
 
   [[nodiscard]] T* allocate(std::size_t count) {
     *bytes_ += count * sizeof(T);

@@ -15,7 +15,7 @@ namespace {
 using codec::get_fixed;
 using codec::put_fixed;
 
-constexpr std::string_view kMagic = "kvindex\n";
+constexpr std::string_view kIndexMagic = "kvindex\n";
 constexpr std::size_t kSegmentBytes = 104;
 constexpr std::size_t kBlockBytes = 40;
 constexpr std::size_t kTableChecksumAt = 80;
@@ -118,7 +118,7 @@ std::string encode_table(const CheckpointTable& table) {
 std::string encode_header(const CheckpointTable& table, std::string_view table_bytes, std::uint64_t offset) {
   std::string bytes(kCheckpointHeaderBytes, '\0');
   char* const at = bytes.data();
-  kMagic.copy(at, kMagic.size());
+  kIndexMagic.copy(at, kIndexMagic.size());
   put_fixed(at + 8, kCheckpointVersion);
   put_fixed(at + 12, static_cast<std::uint32_t>(kCheckpointHeaderBytes));
   put_fixed(at + 16, table.store_id);
@@ -137,7 +137,7 @@ std::string encode_header(const CheckpointTable& table, std::string_view table_b
 std::optional<TablePlace> decode_header(std::string_view header) {
   if (header.size() != kCheckpointHeaderBytes) return std::nullopt;
   const char* const at = header.data();
-  if (!header.starts_with(kMagic) || get_fixed<std::uint32_t>(at + 8) != kCheckpointVersion ||
+  if (!header.starts_with(kIndexMagic) || get_fixed<std::uint32_t>(at + 8) != kCheckpointVersion ||
       get_fixed<std::uint32_t>(at + 12) != kCheckpointHeaderBytes ||
       get_fixed<std::uint64_t>(at + kHeaderChecksumAt) != checksum_of(header.substr(0, kHeaderChecksumAt))) {
     return std::nullopt;

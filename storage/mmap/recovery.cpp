@@ -50,6 +50,7 @@ class Recovery {
   Result<std::optional<std::uint64_t>> synced_to_in(const SegmentFile& found) const;
   Result<void> cut();
   Result<void> choose_active();
+  Result<void> remove(const Segment& segment) const;
   Result<void> open_file(Segment& segment) const;
   Result<void> reopen(Segment& segment) const;
 
@@ -256,7 +257,7 @@ Result<void> Recovery::no_next_frame(std::size_t index, std::uint64_t torn_from)
   for (std::size_t i = index + 1; i < files_.size(); ++i) {
     auto in_file = synced_to_in(files_[i]);
     KV_TRY(in_file);
-    if (*in_file) torn_.later_files.push_back(files_[i].path);
+    torn_.later.push_back({files_[i].path, in_file->has_value()});
     highest = std::max(highest, in_file->value_or(0));
   }
   const std::uint64_t lost = content.last_frame + 1;
@@ -295,18 +296,16 @@ Result<void> Recovery::cut() {
   Segment& last = *result_.content.segments.back();
   KV_TRY(open_file(last));
   KV_TRY(last.trim());
-  KV_TRY(last.file().sync_all());
-  if (torn_.later_files.empty() && torn_.path != files_.back().path)
-    return read_segments(files_.size() - 1, files_.size());
-  return {};
+  return last.file().sync_all();
 }
 
 // The newest segment with frames takes more of them. Of the empty ones behind it (one that was prepared, and after a
-// power failure perhaps one whose frames are gone) the first is used next.
+// power failure perhaps one whose frames are gone) the first is used next; none may stay behind it, since it may be
+// removed itself.
 Result<void> Recovery::choose_active() {
   auto& segments = result_.content.segments;
   while (!segments.empty() && segments.back()->last_frame() == 0) {
-    if (result_.prepared && !read_only_) home_.posix.unlink(result_.prepared->path().c_str());
+    if (result_.prepared && !read_only_) KV_TRY(remove(*result_.prepared));
     result_.prepared = std::move(segments.back());
     segments.pop_back();
   }
@@ -316,6 +315,11 @@ Result<void> Recovery::choose_active() {
   }
   if (segments.empty() || read_only_) return {};
   return reopen(*segments.back());
+}
+
+Result<void> Recovery::remove(const Segment& segment) const {
+  if (home_.posix.unlink(segment.path().c_str()) == 0) return {};
+  return fail(errno, "remove {}", segment.path().native());
 }
 
 Result<void> Recovery::open_file(Segment& segment) const {

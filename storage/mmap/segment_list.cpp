@@ -15,7 +15,7 @@ namespace {
 using codec::get_fixed;
 using codec::put_fixed;
 
-constexpr std::string_view kMagic = "kvsegset";
+constexpr std::string_view kListMagic = "kvsegset";
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kHeaderBytes = 32;
 constexpr std::size_t kEntryBytes = 32;
@@ -25,7 +25,7 @@ constexpr std::size_t kFileBytesMax = std::size_t{64} << 20;  // Two million seg
 std::string encoded(const SegmentList& list) {
   std::string bytes(kHeaderBytes + list.segments.size() * kEntryBytes + kChecksumBytes, '\0');
   char* at = bytes.data();
-  kMagic.copy(at, kMagic.size());
+  kListMagic.copy(at, kListMagic.size());
   put_fixed(at + 8, kVersion);
   put_fixed(at + 12, static_cast<std::uint32_t>(list.segments.size()));
   put_fixed(at + 16, list.store_id);
@@ -47,7 +47,7 @@ std::optional<SegmentList> decoded(const std::string& bytes) {
   const char* at = bytes.data();
   const std::size_t count = get_fixed<std::uint32_t>(at + 12);
   const std::size_t body = bytes.size() - kChecksumBytes;
-  if (std::memcmp(at, kMagic.data(), kMagic.size()) != 0 || get_fixed<std::uint32_t>(at + 8) != kVersion ||
+  if (std::memcmp(at, kListMagic.data(), kListMagic.size()) != 0 || get_fixed<std::uint32_t>(at + 8) != kVersion ||
       body != kHeaderBytes + count * kEntryBytes || get_fixed<std::uint64_t>(at + body) != XXH3_64bits(at, body)) {
     return std::nullopt;
   }

@@ -40,7 +40,8 @@ Result<void> copy_out(const Posix& posix, const TornTail& torn, const std::files
 
 std::string TornTail::describe() const {
   std::string text = fmt::format("torn tail: {} bytes of {} from offset {} on", end - begin, path.native(), begin);
-  if (!later_files.empty()) text += fmt::format(" and {} later file(s)", later_files.size());
+  const auto torn = std::count_if(later.begin(), later.end(), [](const LaterSegment& one) { return one.has_frames; });
+  if (torn > 0) text += fmt::format(" and {} later file(s)", torn);
   return text;
 }
 
@@ -57,9 +58,13 @@ Result<std::string> TornTail::set_aside(const SegmentHome& home) const {
     }
   }
   // From the last one back: should this be interrupted, the log still has no file behind a gap.
-  for (auto file = later_files.rbegin(); file != later_files.rend(); ++file) {
-    const auto aside = free_name(home.dir, "torn-" + file->stem().native(), ".segment");
-    if (home.posix.rename(file->c_str(), aside.c_str()) != 0) return fail(errno, "rename {}", file->native());
+  for (auto one = later.rbegin(); one != later.rend(); ++one) {
+    if (!one->has_frames) {
+      if (home.posix.unlink(one->path.c_str()) != 0) return fail(errno, "remove {}", one->path.native());
+      continue;
+    }
+    const auto aside = free_name(home.dir, "torn-" + one->path.stem().native(), ".segment");
+    if (home.posix.rename(one->path.c_str(), aside.c_str()) != 0) return fail(errno, "rename {}", one->path.native());
     said += " " + aside.native();
   }
   KV_TRY(sync_directory(home.posix, home.dir));

@@ -86,9 +86,9 @@ std::map<std::string, std::string> thread_cpus(pid_t pid, std::string_view prefi
   return found;
 }
 
-Finished run_kvingest(std::vector<std::string> args, Process::Options options) {
+Finished run_kvingest(std::vector<std::string> args, const Process::Options& options) {
   args.insert(args.begin(), program("kvingest"));
-  return run(std::move(args), std::move(options));
+  return run(std::move(args), options);
 }
 
 void check_refused(const Finished& done, int code, std::string_view word) {

@@ -35,7 +35,7 @@ void check_balance(const Json& ledger);
 [[nodiscard]] std::map<std::string, std::string> thread_cpus(pid_t pid, std::string_view prefix);
 
 /// Runs kvingest with these arguments to its end; for starts that are to fail, and runs that end by themselves.
-[[nodiscard]] Finished run_kvingest(std::vector<std::string> args, Process::Options options = {});
+[[nodiscard]] Finished run_kvingest(std::vector<std::string> args, const Process::Options& options = {});
 
 /// A mistake gets its exit code and a short message that holds `word`.
 void check_refused(const Finished& done, int code, std::string_view word);

@@ -26,8 +26,8 @@ bool holds(const std::string& text, std::string_view part) {
 
 /// A kvfeed that pushes to us.
 struct Push {
-  explicit Push(std::vector<std::string> arguments, Process::Options options = {})
-      : process(with_address(std::move(arguments)), std::move(options)), peer(listener.accept()) {}
+  explicit Push(std::vector<std::string> arguments, const Process::Options& options = {})
+      : process(with_address(std::move(arguments)), options), peer(listener.accept()) {}
   std::vector<std::string> with_address(std::vector<std::string> arguments) const {
     arguments.insert(arguments.end(), {"--connect", listener.address()});
     return kvfeed(std::move(arguments));

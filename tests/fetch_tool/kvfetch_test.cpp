@@ -22,7 +22,7 @@ struct World {
     });
   }
 
-  std::vector<std::string> load(const std::string& symbols, std::vector<std::string> more) {
+  std::vector<std::string> load(const std::string& symbols, const std::vector<std::string>& more) const {
     std::vector<std::string> args{
         program("kvfetch"), "load",       "--source", "stooq-daily", "--symbols", symbols,
         "--from",           "2024-01-01", "--to",     "2024-02-01",  "--origin",  server.origin(),
@@ -30,7 +30,9 @@ struct World {
     args.insert(args.end(), more.begin(), more.end());
     return args;
   }
-  std::vector<std::string> load(const std::string& symbols) { return load(symbols, {"--dir", dir / "db", "--json"}); }
+  std::vector<std::string> load(const std::string& symbols) const {
+    return load(symbols, {"--dir", dir / "db", "--json"});
+  }
 
   TempDir dir;
   FaultServer server;

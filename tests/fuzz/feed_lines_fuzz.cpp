@@ -62,7 +62,7 @@ void read_control(std::string_view line) {
 
 const std::array<RecordPlan, 4>& plans() {
   static const std::array<RecordPlan, 4> instance = [] {
-    const auto compiled = [](RecordOptions options) {
+    const auto compiled = [](const RecordOptions& options) {
       auto plan = RecordPlan::compile(options);
       KV_ASSERT(plan.has_value());
       return *std::move(plan);

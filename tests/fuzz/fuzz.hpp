@@ -17,6 +17,7 @@
 
 #include "base/check.hpp"
 
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace kvingest::fuzz {

@@ -1,5 +1,6 @@
 #include "tests/storage/campaign.hpp"
 
+#include <charconv>
 #include <random>
 
 #include "base/check.hpp"
@@ -68,6 +69,12 @@ std::vector<Operation> campaign_batch(const Campaign& campaign, std::uint64_t nu
   }
   operations.push_back({Operation::Kind::put_meta, "progress", std::to_string(number)});
   return operations;
+}
+
+void Reports::add(std::string_view line) {
+  std::uint64_t number = 0;
+  KV_ASSERT(line.size() > 2 && std::from_chars(line.data() + 2, line.data() + line.size(), number).ec == std::errc());
+  (line.front() == 'a' ? acknowledged : sent) = number;
 }
 
 const Model& CampaignModel::after(std::uint64_t number) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "tests/storage/model.hpp"
@@ -24,6 +25,15 @@ struct Campaign {
   constexpr std::uint64_t kPutsPerBatchMax = 10'000;
   return number * kPutsPerBatchMax;
 }
+
+/// What a child that writes batches has reported: the log outside the store.
+struct Reports {
+  std::uint64_t sent = 0;
+  std::uint64_t acknowledged = 0;
+
+  /// "s N": batch N is about to be written; "a N": it is acknowledged.
+  void add(std::string_view line);
+};
 
 /// What a store holds after batches 1 to N, kept up to date as N rises.
 class CampaignModel {

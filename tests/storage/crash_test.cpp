@@ -8,7 +8,6 @@
 
 #include <time.h>
 
-#include <charconv>
 #include <chrono>
 #include <random>
 
@@ -21,17 +20,6 @@ namespace {
 
 constexpr std::size_t kRounds = 6;
 constexpr double kInterruptedShareMin = 0.8;
-
-struct Reports {
-  std::uint64_t sent = 0;
-  std::uint64_t acknowledged = 0;
-
-  void add(const std::string& line) {
-    std::uint64_t number = 0;
-    std::from_chars(line.data() + 2, line.data() + line.size(), number);
-    (line[0] == 'a' ? acknowledged : sent) = number;
-  }
-};
 
 /// When a child is killed: after so many acknowledgements and a little later, out of step with its reports.
 struct Moment {

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <random>
 
@@ -36,8 +35,7 @@ constexpr const char* kTraced = "trace=fdatasync,fsync,msync,pwrite64,pwritev,wr
 struct Outcome {
   Exit exit;
   std::string err;
-  std::uint64_t sent = 0;
-  std::uint64_t acknowledged = 0;
+  Reports reports;
   std::vector<std::string> calls;
 };
 
@@ -50,19 +48,15 @@ std::vector<std::string> files_of(const std::filesystem::path& dir) {
 }
 
 /// The child's work under strace with these arguments.
-Outcome work(const Subject& subject, std::uint64_t seed, std::vector<std::string> strace) {
+Outcome work(const Subject& subject, std::uint64_t seed, const std::vector<std::string>& strace) {
   Process child({program("test_store_tool"), "bounded", subject.spec_text(), subject.dir().native(), "disk",
                  std::to_string(seed), std::to_string(kHistory + kBatches)},
-                {.pipe_input = true, .pipe_output = true});
+                {.env = traced_environment(), .pipe_input = true, .pipe_output = true});
   if (child.output().read_line() != "ready") throw std::runtime_error("the child did not start: " + child.err_text());
-  Strace tracer(child.pid(), std::move(strace));
+  Strace tracer(child.pid(), strace);
   child.input().send_all("go\n");
-  Outcome outcome{.acknowledged = kHistory};
-  while (const auto line = child.output().read_line()) {
-    std::uint64_t number = 0;
-    std::from_chars(line->data() + 2, line->data() + line->size(), number);
-    (line->front() == 'a' ? outcome.acknowledged : outcome.sent) = number;
-  }
+  Outcome outcome{.reports = {.acknowledged = kHistory}};
+  while (const auto line = child.output().read_line()) outcome.reports.add(*line);
   outcome.exit = child.finish();
   outcome.err = child.err_text();
   outcome.calls = tracer.detach();
@@ -107,14 +101,14 @@ class History {
 };
 
 void check_outcome(const Subject& subject, const Outcome& outcome, std::uint64_t seed) {
-  CAPTURE(outcome.err, outcome.acknowledged, outcome.sent, outcome.exit.code, outcome.exit.signal);
+  CAPTURE(outcome.err, outcome.reports.acknowledged, outcome.reports.sent, outcome.exit.code, outcome.exit.signal);
   REQUIRE(outcome.exit.signal == 0);
   REQUIRE((outcome.exit.code == 0 || outcome.exit.code == 1));
   auto store = subject.open();
   const std::uint64_t found = store->last_batch();
   CAPTURE(found);
-  REQUIRE(found >= outcome.acknowledged);
-  REQUIRE(found <= std::max(outcome.sent, kHistory));
+  REQUIRE(found >= outcome.reports.acknowledged);
+  REQUIRE(found <= std::max(outcome.reports.sent, kHistory));
   CampaignModel model({seed, true});
   check_equal(*store, model.after(found));
   REQUIRE_OK(store->verify());
@@ -131,7 +125,7 @@ ENGINE_SCENARIO(persistent, "a system call that fails once, whichever it is, cos
   const Outcome sound = work(subject, seed, {"-e", kTraced});
   CAPTURE(sound.err);
   REQUIRE(sound.exit == Exit{0});
-  REQUIRE(sound.acknowledged == kHistory + kBatches);
+  REQUIRE(sound.reports.acknowledged == kHistory + kBatches);
   const auto counts = counts_of(sound.calls);
   std::size_t rounds = 0;
   std::size_t ended = 0;
@@ -149,7 +143,7 @@ ENGINE_SCENARIO(persistent, "a system call that fails once, whichever it is, cos
       if (std::string_view(fault.call) == "mmap") {  // Of the store's files: not of those who allocate memory.
         for (const std::string& file : files_of(subject.dir())) strace.insert(strace.end(), {"-P", file});
       }
-      const Outcome outcome = work(subject, seed, std::move(strace));
+      const Outcome outcome = work(subject, seed, strace);
       check_outcome(subject, outcome, seed);
       ended += outcome.exit.code == 0 ? 0 : 1;
       ++rounds;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <map>
 #include <random>
+#include <sstream>
 #include <string>
 #include <thread>
 
@@ -13,6 +14,7 @@
 #include "tests/storage/mmap_fixture.hpp"
 #include "tests/storage/mmap_power.hpp"
 #include "tests/support/posix_fault.hpp"
+#include "tests/support/process.hpp"
 
 namespace kvingest::test {
 namespace {
@@ -191,6 +193,36 @@ TEST_CASE("mmap: segments behind a torn one are set aside with it") {
   auto store = crashed.open();
   CHECK(store->count().value() == 2);
   CHECK(crashed.notices.size() == 1);
+}
+
+TEST_CASE("mmap: segments without frames behind a torn one leave no gap, whatever of them is used again") {
+  PosixFault no_syncs;
+  MmapDir unsynced(EngineOptions{{"segment", "64K"}}, no_syncs.table());
+  auto running = unsynced.open();
+  for (int i = 0; i < 4; ++i)
+    REQUIRE(put(*running, std::string(1, static_cast<char>('a' + i)), std::string(60'000, 'v')));
+  REQUIRE(eventually([&] { return std::filesystem::exists(unsynced.segment(5)); }));  // It is made in the background.
+  // What is left of each segment: all of it, only zeros behind its header, or a first frame that is not sound.
+  const auto [left, count] = GENERATE(table<std::string, std::uint64_t>({{"stay empty empty empty", 1},
+                                                                         {"stay torn empty empty", 1},
+                                                                         {"torn empty empty empty", 0},
+                                                                         {"empty empty empty empty", 0}}));
+  CAPTURE(left);
+  MmapDir crashed(EngineOptions{{"segment", "64K"}});
+  crashed.copy_from(unsynced);
+  std::filesystem::remove(crashed.segment(5));
+  std::istringstream words(left);
+  int number = 0;
+  for (std::string word; words >> word;) {
+    const auto path = crashed.segment(++number);
+    const std::string zeros(std::filesystem::file_size(path) - format::kSegmentHeaderBytes, '\0');
+    if (word == "empty") poke(path, format::kSegmentHeaderBytes, zeros);
+    if (word == "torn") poke(path, format::kSegmentHeaderBytes + format::kFrameHeaderBytes + 100, "#");
+  }
+  // Opened and closed; again; then written to.
+  for (int round = 0; round < 2; ++round) CHECK(crashed.open()->count().value() == count);
+  for (int i = 0; i < 3; ++i) REQUIRE(put(*crashed.open(), std::to_string(i), std::string(60'000, 'n')));
+  CHECK(crashed.open()->count().value() == count + 3);
 }
 
 TEST_CASE("mmap: missing, foreign and renamed segments are refused") {

@@ -6,7 +6,6 @@
 // opens with exactly the first N batches; at disk, N is at least the last acknowledged one.
 #include <fmt/format.h>
 
-#include <charconv>
 #include <random>
 
 #include "tests/storage/campaign.hpp"
@@ -20,17 +19,6 @@ namespace {
 
 constexpr std::size_t kRounds = 2;
 constexpr std::size_t kDiskBytes = std::size_t{192} << 20;
-
-struct Reports {
-  std::uint64_t sent = 0;
-  std::uint64_t acknowledged = 0;
-
-  void add(const std::string& line) {
-    std::uint64_t number = 0;
-    std::from_chars(line.data() + 2, line.data() + line.size(), number);
-    (line[0] == 'a' ? acknowledged : sent) = number;
-  }
-};
 
 /// Lets a child write until some batches were acknowledged, cuts the power and brings it back.
 Reports write_and_cut(const Subject& subject, LoopDisk& disk, Durability level, std::uint64_t seed,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <sstream>
 #include <stdexcept>
 
@@ -33,6 +34,11 @@ std::vector<std::string> Strace::detach() {
   std::istringstream text(file_text(temp_ / "calls"));
   for (std::string call; std::getline(text, call);) calls.push_back(call);
   return calls;
+}
+
+std::map<std::string, std::string> traced_environment() {
+  const char* const options = std::getenv("ASAN_OPTIONS");
+  return {{"ASAN_OPTIONS", fmt::format("{}:detect_leaks=0", options == nullptr ? "" : options)}};
 }
 
 std::vector<std::string> strace_command(const std::string& output, std::vector<std::string> what) {

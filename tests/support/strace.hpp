@@ -3,6 +3,7 @@
 // Threads and errors: as in process.hpp. See strace_missing() in skip.hpp.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,9 @@ class Strace {
   TempDir temp_;
   Process process_;
 };
+
+/// What a program that is traced to its very end needs in its environment: LeakSanitizer gives up under ptrace.
+[[nodiscard]] std::map<std::string, std::string> traced_environment();
 
 /// The start of a command line that runs the rest of it under strace, in the place of the command itself: pid and exit
 /// code are the program's.
