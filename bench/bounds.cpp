@@ -21,10 +21,6 @@ namespace {
 
 constexpr std::size_t kReceiveBytes = std::size_t{256} << 10;
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 /// Waits for the connection. Fails with: io_error, also when an interrupt came first.
 Result<feed::Stream> accept_one(feed::Listener& listener) {
   while (!interrupted()) {

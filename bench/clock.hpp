@@ -11,4 +11,8 @@ using Clock = std::chrono::steady_clock;
   return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
 }
 
+[[nodiscard]] inline double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
 }  // namespace kvingest::bench

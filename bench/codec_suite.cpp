@@ -15,6 +15,8 @@ using codec::Form;
 using codec::Path;
 using Values = std::vector<std::uint32_t>;
 
+constexpr std::uint64_t kUsualValues = 1'000'000;
+
 struct Distribution {
   std::string name;
   Values (*make)(std::size_t count, std::uint64_t seed);
@@ -149,9 +151,15 @@ class CodecPlan {
 
 }  // namespace
 
+/// For each value of its four distributions: itself, decoded, encoded by everyone, and the room to encode to.
+Needs codec_needs(const Settings& settings) {
+  constexpr std::uint64_t kBytesPerValue = 4 * (4 + 4 + 10 + 6 * 5);
+  return {.memory_bytes = settings.items.value_or(kUsualValues) * kBytesPerValue};
+}
+
 Result<void> run_codec_suite(Bench& bench) {
   MicroPlan plan{.suite = "codec", .item = "value"};
-  for (const std::uint64_t count : bench.sizes({1'024, 1'000'000})) {
+  for (const std::uint64_t count : bench.sizes({1'024, 65'536, kUsualValues})) {
     for (const Distribution& distribution : kDistributions)
       CodecPlan(plan, distribution, count, bench.settings.seed).add_all();
   }

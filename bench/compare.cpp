@@ -1,18 +1,15 @@
 #include "bench/compare.hpp"
 
-#include <simdjson.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 
+#include "bench/results.hpp"
 #include "bench/statistics.hpp"
 #include "bench/table.hpp"
 
 namespace kvingest::bench {
 namespace {
-
-namespace dom = simdjson::dom;
 
 constexpr double kDifferenceMin = 0.05;
 constexpr double kProbabilityMax = 0.05;
@@ -37,39 +34,24 @@ int direction(const RunRow& row) {
   return 0;
 }
 
-std::string text_of(dom::element json, std::string_view name) {
-  dom::element value;
-  if (json[name].get(value) != simdjson::SUCCESS || value.is_null()) return {};
-  return value.is_string() ? std::string(std::string_view(value)) : simdjson::minify(value);
+std::string key_of(const Row& row) {
+  const Subject& subject = row.subject;
+  std::string params;
+  for (const auto& [name, value] : subject.params) params += fmt::format(" {}={}", name, value);
+  if (!subject.variant.empty() && subject.variant != subject.store) params += " " + subject.variant;
+  std::string key;
+  for (const std::string& part : {subject.suite, subject.workload, subject.store, subject.durability}) {
+    if (!part.empty()) key += part + " ";
+  }
+  if (!params.empty()) key += params.substr(1) + " ";
+  return key + row.metric;
 }
 
 Result<Run> read_run(const std::string& path) {
-  dom::parser parser;
-  dom::element json;
-  if (const auto error = parser.load(path).get(json))
-    return fail(Code::io_error, "{}: {}", path, simdjson::error_message(error));
-  dom::array results;
-  dom::element machine;
-  if (json["results"].get(results) != simdjson::SUCCESS || json["machine"].get(machine) != simdjson::SUCCESS)
-    return fail(Code::corrupt, "{}: no results of kvbench", path);
-  if (text_of(json, "schema") != "1") return fail(Code::corrupt, "{}: results of another schema", path);
-  Run run{.machine = text_of(machine, "cpu") + ", CPUs " + text_of(machine, "cpus"), .rows = {}};
-  for (const dom::element row : results) {
-    std::string key;
-    for (const char* part : {"suite", "workload", "store", "durability", "params", "metric"}) {
-      const std::string text = text_of(row, part);
-      if (!text.empty() && text != "{}") key += (key.empty() ? "" : " ") + text;
-    }
-    RunRow& entry = run.rows[key];
-    entry.unit = text_of(row, "unit");
-    entry.metric = text_of(row, "metric");
-    dom::array values;
-    if (row["values"].get(values) != simdjson::SUCCESS) continue;
-    for (const dom::element value : values) {
-      double number = 0;
-      if (value.get(number) == simdjson::SUCCESS) entry.values.push_back(number);
-    }
-  }
+  auto results = read_results(path);
+  KV_TRY(results);
+  Run run{.machine = results->machine.cpu + ", CPUs " + results->machine.cpus, .rows = {}};
+  for (Row& row : results->rows) run.rows[key_of(row)] = {std::move(row.values), row.unit, row.metric};
   return run;
 }
 

@@ -146,16 +146,20 @@ const Workload kWorkloads[] = {
 };
 
 /// What was asked for, else what survives kill -9 where there is something to survive.
-Result<Durability> level_for(const Contender& contender, const Settings& settings) {
-  if (!contender.engine->persistent) return Durability::memory;
-  const std::string name = settings.durability.value_or("kernel");
-  for (const Durability level : {Durability::memory, Durability::kernel, Durability::disk}) {
-    if (to_string(level) == name) return level;
-  }
-  return fail(Code::invalid_argument, "--durability: '{}' is no level", name);
+Durability level_for(const Contender& contender, const Settings& settings) {
+  return contender.engine->persistent ? durability_named(settings.durability.value_or("kernel")) : Durability::memory;
 }
 
 }  // namespace
+
+/// For each key: itself and its value, and the same in each store.
+Needs dbbench_needs(const Settings& settings) {
+  constexpr std::uint64_t kBytesPerKey = 300;
+  constexpr std::uint64_t kStores = 6;
+  constexpr std::uint64_t kBesideBytes = std::uint64_t{512} << 20;  // Logs that grow while overwriting is measured.
+  const std::uint64_t bytes = settings.items.value_or(kUsualKeys) * kBytesPerKey * kStores;
+  return {.disk_bytes = bytes + kBesideBytes, .memory_bytes = bytes};
+}
 
 Result<void> run_dbbench_suite(Bench& bench) {
   const std::uint64_t count = std::max<std::uint64_t>(bench.sizes({kUsualKeys}).front(), kKeysAtOnce);
@@ -164,13 +168,12 @@ Result<void> run_dbbench_suite(Bench& bench) {
   std::vector<std::pair<const Contender*, std::shared_ptr<DbStore>>> stores;
   for (const Contender& contender : bench.stores) {
     if (contender.engine->name == "null") continue;  // It has no answers to check; selftest measures it.
-    auto level = level_for(contender, bench.settings);
-    KV_TRY(level);
     auto spec = parse_store_spec(contender.name);
     KV_TRY(spec);
     auto store = open_store(*spec, {.dir = bench.work_dir / fmt::format("db{}", stores.size())});
     if (!store) return fail(std::move(store).error(), "open {}", contender.name);
-    stores.emplace_back(&contender, std::make_shared<DbStore>(records, *std::move(store), *level));
+    stores.emplace_back(&contender,
+                        std::make_shared<DbStore>(records, *std::move(store), level_for(contender, bench.settings)));
     if (const auto filled = stores.back().second->fill(); !filled)
       return fail(filled.error(), "fill {}", contender.name);
   }

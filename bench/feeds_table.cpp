@@ -124,6 +124,7 @@ class FeedsTable {
     std::vector<std::size_t> order(rows_.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     for (std::uint64_t repeat = 0; repeat < bench_.settings.repeat; ++repeat) {
+      if (repeat > 0 && bench_.deadline_passed()) break;
       std::shuffle(order.begin(), order.end(), random);
       for (const std::size_t i : order) {
         FeedRow& row = rows_[i];

@@ -148,7 +148,10 @@ class IngestRun {
     KV_TRY(feed);
     KV_TRY(wait_for(*feed, receiver));
     auto used = feed->usage();
-    if (used) return read_latency(feed->output());
+    if (used) {
+      feed_usage_ = *used;
+      return read_latency(feed->output());
+    }
     // Where the receiver failed, its own words say more than the feed's.
     auto receiver_ended = receiver.wait(milliseconds(1'000));
     KV_TRY(receiver_ended);
@@ -215,6 +218,7 @@ class IngestRun {
     m.cpu_share = (usage.user_seconds + usage.system_seconds - cpu_before) / printed.seconds;
     m.rss_anon_max_bytes = rss_anon_max_bytes_;
     m.usage = usage;
+    m.feed = feed_usage_;
     m.level = printed.level;
     m.latency = latency_;
     return m;
@@ -225,6 +229,7 @@ class IngestRun {
   const std::filesystem::path& dir_;
   std::uint64_t rss_anon_max_bytes_ = 0;
   Latency latency_;
+  Usage feed_usage_;
 };
 
 }  // namespace

@@ -57,6 +57,7 @@ struct IngestMeasurement {
   double cpu_share = 0;                  ///< CPU time since it was ready, divided by `seconds`; 1 is one whole CPU.
   std::uint64_t rss_anon_max_bytes = 0;  ///< The most seen; looked at every few milliseconds.
   Usage usage;                           ///< Of the whole process, from start to end.
+  Usage feed;                            ///< Of the feed's.
   std::string level;                     ///< The durability really given.
   Latency latency;                       ///< Of an open loop.
 };

@@ -93,6 +93,7 @@ class IngestSuite {
     std::vector<std::size_t> order(rows_.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     for (std::uint64_t repeat = 0; repeat < bench_.settings.repeat; ++repeat) {
+      if (repeat > 0 && bench_.deadline_passed()) break;
       // Another order each time, so that no row always runs behind the same other one.
       std::shuffle(order.begin(), order.end(), random);
       for (const std::size_t i : order) KV_TRY(run_once(rows_[i]));
@@ -186,7 +187,7 @@ class IngestSuite {
     const Settings& s = bench_.settings;
     Table table(fmt::format("ingest: {} lines, {} a send, feed on CPU {}, ingestion on CPU {}, median of {}",
                             format_grouped(s.messages), rows.front().what.batch, bench_.placement.feed,
-                            bench_.placement.ingest, s.repeat),
+                            bench_.placement.ingest, rows.front().runs.size()),
                 {"store", "asked", "level", "M/s", "ratio", "+-%", "wall s", "user s", "sys s", "CPU%", "ns/msg", "RSS",
                  "anon", "vol.sw", "inv.sw"},
                 3);
@@ -247,6 +248,13 @@ class IngestSuite {
 };
 
 }  // namespace
+
+/// What a store needs for a line of a run, at most (slots, indexes, logs and their copies), and beside the lines.
+Needs ingest_needs(const Settings& settings) {
+  constexpr std::uint64_t kDiskBytesPerMessage = 450;  // With the lines of two formats.
+  constexpr std::uint64_t kDiskBytesBeside = std::uint64_t{256} << 20;
+  return {.disk_bytes = kDiskBytesBeside + settings.messages * kDiskBytesPerMessage};
+}
 
 Result<void> run_ingest_suite(Bench& bench) {
   return IngestSuite(bench)();

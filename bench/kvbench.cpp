@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <utility>
 
 #include "base/cli.hpp"
 #include "base/interrupt.hpp"
@@ -14,15 +15,20 @@
 #include "base/posix.hpp"
 #include "bench/bounds.hpp"
 #include "bench/compare.hpp"
+#include "bench/page_file.hpp"
 #include "bench/report.hpp"
 #include "bench/selftest.hpp"
 #include "bench/suite.hpp"
 #include "bench/table.hpp"
+#include "bench/ycsb_redis.hpp"
 
 namespace kvingest::bench {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// All suites, one after the other.
+constexpr std::string_view kFull = "full";
 
 /// Beyond this load average at the start somebody else is at work.
 constexpr double kBusyLoad = 0.5;
@@ -31,8 +37,15 @@ constexpr double kBusyLoad = 0.5;
 struct BoundSettings {
   std::string port_file;
   std::string file;
+  std::string way = "pread";
+  std::optional<std::string> group;
   std::uint64_t messages = 1'000'000;
   std::optional<int> cpu;
+};
+
+/// Of `report`.
+struct ReportSettings {
+  std::string dir;
 };
 
 /// Of `compare`.
@@ -65,10 +78,17 @@ class WorkDir {
 Result<std::vector<const Suite*>> parse_suites(std::string_view list) {
   std::vector<std::string_view> known;
   for (const Suite& suite : suites()) known.push_back(suite.name);
+  known.push_back(kFull);
   std::vector<const Suite*> chosen;
   while (!list.empty()) {
     const std::string_view name = list.substr(0, list.find(','));
     list.remove_prefix(std::min(name.size() + 1, list.size()));
+    if (name == kFull) {
+      for (const Suite& suite : suites()) {
+        if (suite.in_full) chosen.push_back(&suite);
+      }
+      continue;
+    }
     const auto found = std::find(known.begin(), known.end(), name);
     if (found == known.end())
       return fail(Code::invalid_argument, "--suite: there is no suite '{}'; there are: {}", name,
@@ -148,15 +168,45 @@ std::string options_text(const std::vector<Contender>& stores) {
   return text;
 }
 
-Result<void> write_report(const Settings& s, const Results& results, const Bench& bench) {
+/// The csv, and the page where there is gnuplot; false: there is none.
+Result<bool> write_report(const fs::path& out, const Results& results, const fs::path& work_dir) {
+  KV_TRY(replace_file(Posix::real(), out / "results.csv", results.csv()));
   const auto gnuplot = find_gnuplot();
   if (!gnuplot) {
     log_warning("no report.html: it needs gnuplot (gnuplot-nox), which is not installed");
-    return {};
+    return false;
   }
-  auto page = report_page(results, bench.tables, *gnuplot, bench.work_dir);
+  auto page = report_page(results, *gnuplot, work_dir);
   KV_TRY(page);
-  return replace_file(Posix::real(), fs::path(s.out) / "report.html", *page);
+  KV_TRY(replace_file(Posix::real(), out / "report.html", *page));
+  return true;
+}
+
+/// A command without the word that says to go on with a run.
+std::string without_resume(std::string command) {
+  constexpr std::string_view kResume = " --resume";
+  const std::size_t at = command.find(kResume);
+  if (at != std::string::npos) command.erase(at, kResume.size());
+  return command;
+}
+
+/// What the run before this one has finished, in `results`; they were the same command and machine.
+Result<void> take_up(const fs::path& out, const Machine& machine, Results& results) {
+  const fs::path file = out / "results.json";
+  if (!fs::exists(file)) return fail(Code::invalid_argument, "--resume: there is no {} to go on with", file.native());
+  auto before = read_results(file);
+  KV_TRY(before);
+  if (without_resume(before->command) != without_resume(results.command))
+    return fail(Code::invalid_argument, "--resume: {} is of another run, '{}': give the same options, or another --out",
+                file.native(), before->command);
+  if (before->machine.cpu != machine.cpu || before->machine.cpus != machine.cpus)
+    return fail(Code::invalid_argument, "--resume: {} is of another machine, {} with CPUs {}", file.native(),
+                before->machine.cpu, before->machine.cpus);
+  results.rows = std::move(before->rows);
+  results.series = std::move(before->series);
+  results.finished = std::move(before->finished);
+  results.tables = std::move(before->tables);
+  return {};
 }
 
 /// Everything that a user's mistake can spoil was checked: from here on only the world can.
@@ -179,16 +229,25 @@ Result<bool> run_suites(const Settings& s, const std::vector<const Suite*>& chos
   KV_TRY(probe);
   results.probe = *probe;
 
+  if (s.resume) KV_TRY(take_up(s.out, results.machine, results));
+  const fs::path file = fs::path(s.out) / "results.json";
   Bench bench{s, std::move(stores), placement, programs_dir(), work_dir->path(), results};
-  for (const Suite* suite : chosen) KV_TRY(suite->run(bench));
+  for (const Suite* suite : chosen) {
+    const std::string name(suite->name);
+    if (std::find(results.finished.begin(), results.finished.end(), name) != results.finished.end()) continue;
+    KV_TRY(suite->run(bench));
+    results.finished.push_back(name);
+    results.tables += std::exchange(bench.tables, {});
+    KV_TRY(replace_file(Posix::real(), file, results.json()));  // For --resume, should this be the last that ends.
+  }
   const std::string json = results.json();  // Once: it holds the time.
-  KV_TRY(replace_file(Posix::real(), fs::path(s.out) / "results.json", json));
-  KV_TRY(write_report(s, results, bench));
+  KV_TRY(replace_file(Posix::real(), file, json));
+  KV_TRY(write_report(s.out, results, work_dir->path()));
   if (s.json)
     fmt::print("{}", json);
   else
     fmt::print("{}, {}, {}, {}\n{}\n{}", results.machine.cpu, results.machine.system, results.machine.kernel,
-               results.machine.filesystem, probe_text(results.probe), bench.tables);
+               results.machine.filesystem, probe_text(results.probe), results.tables);
   return std::none_of(results.rows.begin(), results.rows.end(), [](const Row& row) { return !row.error.empty(); });
 }
 
@@ -203,6 +262,10 @@ int run_command(const cli::CommandLine& line, const Settings& settings, Results&
   if (!chosen) return cli::print(line.usage_error(chosen.error().text));
   auto stores = parse_stores(settings.stores);
   if (!stores) return cli::print(line.usage_error("--store: " + stores.error().text));
+  if (!settings.external.empty()) {
+    if (const auto address = parse_external(settings.external); !address)
+      return cli::print(line.usage_error("--external: " + address.error().text));
+  }
   const auto placement = place(settings);
   if (!placement) return cli::print(line.usage_error(placement.error().text));
   if (settings.dry_run || settings.explain) {
@@ -237,6 +300,14 @@ int print_selftest() {
   return passed ? cli::kDone : cli::kIncomplete;
 }
 
+Result<bool> make_report(const fs::path& dir) {
+  auto results = read_results(dir / "results.json");
+  KV_TRY(results);
+  auto work_dir = WorkDir::make(dir);
+  KV_TRY(work_dir);
+  return write_report(dir, *results, work_dir->path());
+}
+
 Result<bool> run_probe(const Settings& settings) {
   auto placement = place(settings);
   KV_TRY(placement);
@@ -260,9 +331,19 @@ Result<bool> print_bound(Result<BoundReport> report) {
   return true;
 }
 
-void declare(cli::CommandLine& line, Settings& settings, BoundSettings& bound, CompareSettings& files) {
+Result<bool> print_page_reads(const BoundSettings& bound) {
+  auto read = read_pages(bound.file, bound.way, bound.messages, bound.group);
+  KV_TRY(read);
+  fmt::print("{} {}\n", read->ns_per_page, read->faults);
+  return true;
+}
+
+void declare(cli::CommandLine& line, Settings& settings, BoundSettings& bound, CompareSettings& files,
+             ReportSettings& report) {
   for (const Suite& suite : suites())
     declare_options(line.command(std::string(suite.name), std::string(suite.summary)), settings);
+  declare_options(line.command(std::string(kFull), "all suites, one after the other; --resume goes on with it"),
+                  settings);
   cli::Command& run = line.command("run", "run the suites that --suite names");
   run.text("suite", &settings.suites, "LIST", "suites, separated by commas");
   declare_options(run, settings);
@@ -272,6 +353,9 @@ void declare(cli::CommandLine& line, Settings& settings, BoundSettings& bound, C
   cli::Command& compare = line.command("compare", "say what is better or worse in one results.json than in another");
   compare.positional("before", &files.before, "the results.json to compare with").require();
   compare.positional("now", &files.now, "the one that is judged").require();
+  line.command("report", "make report.html and results.csv anew from the results.json in a directory")
+      .positional("dir", &report.dir, "the directory")
+      .require();
   line.command("selftest", "check the clock, the generators, the harness and the comparison");
   cli::Command& discard = line.command("discard", "receive lines and store nothing: what ingest is compared with");
   discard.text("port-file", &bound.port_file, "FILE", "write `feed HOST:PORT` to this file once listening")
@@ -281,6 +365,11 @@ void declare(cli::CommandLine& line, Settings& settings, BoundSettings& bound, C
   seek_write.text("file", &bound.file, "FILE", "the file to write");
   seek_write.number("messages", &bound.messages, "N", "how many records").own_variable();
   seek_write.number("cpu", &bound.cpu, "C", "pin to this CPU").own_variable();
+  cli::Command& read_pages = line.command("read-pages", "read pages of a file at random, within a bound of memory");
+  read_pages.text("file", &bound.file, "FILE", "the file to read, of numbered pages");
+  read_pages.choice("way", &bound.way, {"mmap", "pread", "direct"}, "how");
+  read_pages.number("messages", &bound.messages, "N", "how many pages").own_variable();
+  read_pages.text("group", &bound.group, "DIR", "join this group of processes first");
 }
 
 /// `kvbench --store all` is `kvbench run --store all`.
@@ -296,7 +385,8 @@ int run_kvbench(int argc, char** argv) {
   BoundSettings bound;
   cli::CommandLine line("kvbench", "Measures what this machine allows and what kvingest makes of it.");
   CompareSettings files;
-  declare(line, settings, bound, files);
+  ReportSettings report;
+  declare(line, settings, bound, files, report);
   const std::vector<const char*> arguments = with_command(argc, argv);
   if (const auto ending = line.parse(static_cast<int>(arguments.size()), arguments.data(), environ))
     return cli::print(*ending);
@@ -304,11 +394,16 @@ int run_kvbench(int argc, char** argv) {
   catch_interrupts();
 
   if (line.chosen() == "compare") return run_compare(files);
+  if (line.chosen() == "report") return finish(make_report(report.dir));
   if (line.chosen() == "selftest") return print_selftest();
   if (line.chosen() == "probe") return finish(run_probe(settings));
   if (line.chosen() == "discard") {
     if (bound.port_file.empty()) return cli::print(line.usage_error("--port-file is missing"));
     return finish(print_bound(discard_feed(bound.port_file, bound.cpu)));
+  }
+  if (line.chosen() == "read-pages") {
+    if (bound.file.empty()) return cli::print(line.usage_error("--file is missing"));
+    return finish(print_page_reads(bound));
   }
   if (line.chosen() == "seek-write") {
     if (bound.file.empty()) return cli::print(line.usage_error("--file is missing"));

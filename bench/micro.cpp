@@ -79,6 +79,7 @@ class MicroRun {
   }
 
   Result<void> measure() {
+    const auto start = Clock::now();
     std::mt19937_64 random(bench_.settings.seed);
     std::vector<std::size_t> order(rows_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -96,7 +97,9 @@ class MicroRun {
         row.ns_each.push_back(ns_of(*row.row, row.calls) / (row.row->items * static_cast<double>(row.calls)));
       }
       if (!bench_.settings.quiet)
-        fmt::print(stderr, "{}: repeat {} of {}\n", plan_.suite, repeat + 1, bench_.settings.repeat);
+        fmt::print(stderr, "{}: repeat {} of {}  ({:.0f} s left)\n", plan_.suite, repeat + 1, bench_.settings.repeat,
+                   ns_since(start) / 1e9 / static_cast<double>(repeat + 1) *
+                       static_cast<double>(bench_.settings.repeat - repeat - 1));
     }
     return {};
   }
@@ -113,6 +116,7 @@ class MicroRun {
     std::vector<std::string> heads = {rows.front().row->group, "ns/" + plan_.item, "M/s", "+-%"};
     const bool has_bytes =
         std::any_of(rows.begin(), rows.end(), [](const Measured& row) { return row.row->bytes > 0; });
+    if (plan_.cycles_per_ns > 0) heads.emplace_back("cycles");
     if (has_bytes) heads.emplace_back("B/" + plan_.item);
     for (const MicroRatio& ratio : plan_.ratios) {
       const auto found =
@@ -147,6 +151,12 @@ class MicroRun {
     const double ns = median(row.ns_each);
     std::vector<std::string> cells = {row.row->name, fmt::format("{:.3f}", ns), fmt::format("{:.2f}", 1e3 / ns),
                                       fmt::format("{:.0f}", spread(row.ns_each) * 50)};
+    if (plan_.cycles_per_ns > 0) {
+      std::vector<double> cycles;
+      for (const double each : row.ns_each) cycles.push_back(each * plan_.cycles_per_ns);
+      cells.push_back(fmt::format("{:.1f}", median(cycles)));
+      bench_.results.add(subject, "cycles_per_" + plan_.item, "1", std::move(cycles));
+    }
     if (has_bytes) {
       const double bytes = row.row->bytes / row.row->items;
       cells.push_back(fmt::format("{:.2f}", bytes));

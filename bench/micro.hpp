@@ -42,6 +42,7 @@ struct MicroPlan {
   std::vector<MicroRatio> ratios = {};
   std::vector<std::string> notes = {};  ///< Below the last table.
   double settle_ns = 0;                 ///< A row runs for so long before it is measured, each time.
+  double cycles_per_ns = 0;             ///< Cycles are shown, too; 0: they are not.
 };
 
 /// Measures all rows and adds results and tables. A row that failed is in the results with its reason.

@@ -12,6 +12,12 @@ constexpr std::uint64_t kKeys = 20'000;
 
 }  // namespace
 
+Needs quick_needs(const Settings& settings) {
+  const Needs ingest = ingest_needs(settings);
+  const Needs dbbench = dbbench_needs(settings);
+  return {.disk_bytes = std::max(ingest.disk_bytes, dbbench.disk_bytes), .memory_bytes = dbbench.memory_bytes};
+}
+
 Result<void> run_quick_suite(Bench& bench) {
   Settings settings = bench.settings;
   settings.messages = std::min(settings.messages, kQuickMessages);

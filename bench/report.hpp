@@ -1,4 +1,5 @@
-// report.hpp -- report.html: a run as one page that needs nothing else, with a picture for each table.
+// report.hpp -- report.html: a run as one page that needs nothing else, with a picture for each workload, its table,
+// and the command that measures it again.
 //
 // Pictures are drawn by gnuplot as SVG and put into the page; colours turn around where the reader prefers dark.
 //
@@ -8,37 +9,22 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "bench/results.hpp"
 #include "kvingest/result.hpp"
 
 namespace kvingest::bench {
 
-/// A bar of a picture: the median of its repeats, and their range.
-struct Bar {
-  std::string label;
-  double value = 0;
-  double least = 0;
-  double most = 0;
-};
-
-/// What is compared: rows of one suite, workload, size and unit.
-struct Picture {
-  std::string title;
-  std::string unit;
-  std::vector<Bar> bars;
-};
-
-/// The pictures of a run: its times and rates, but not what follows from them.
-[[nodiscard]] std::vector<Picture> pictures_of(const Results& results);
-
 /// Where gnuplot is on this machine.
 [[nodiscard]] std::optional<std::filesystem::path> find_gnuplot();
 
+/// The command that runs one suite as `command` did: "kvbench run --suite a,b --items 3" and "a" give "kvbench a
+/// --items 3".
+[[nodiscard]] std::string command_of_suite(std::string_view command, std::string_view suite);
+
 /// The page. Files are made in `work_dir`. Fails with: io_error (gnuplot failed, with what it said).
-[[nodiscard]] Result<std::string> report_page(const Results& results, const std::string& tables,
-                                              const std::filesystem::path& gnuplot,
+[[nodiscard]] Result<std::string> report_page(const Results& results, const std::filesystem::path& gnuplot,
                                               const std::filesystem::path& work_dir);
 
 }  // namespace kvingest::bench

@@ -9,6 +9,7 @@
 #include "bench/clock.hpp"
 #include "bench/compare.hpp"
 #include "bench/statistics.hpp"
+#include "bench/ycsb_ops.hpp"
 #include "kvingest/engine.hpp"
 #include "kvingest/store.hpp"
 
@@ -56,6 +57,57 @@ SelfCheck check_generator(std::uint64_t seed) {
   const auto [least, most] = chi_square_bounds(kKinds - 1);
   return {fmt::format("random values are even (seed {})", seed), statistic > least && statistic < most,
           fmt::format("chi-square {:.1f}, within {:.1f} and {:.1f}", statistic, least, most)};
+}
+
+/// Draws of the zipfian distribution against its probabilities: the popular ranks one by one, all others together.
+SelfCheck check_zipf() {
+  constexpr std::uint64_t kRanks = 100'000;
+  constexpr std::size_t kAlone = 100;
+  constexpr int kDraws = 1'000'000;
+  const Zipf zipf(kRanks);
+  std::vector<double> counts(kAlone + 1);
+  std::mt19937_64 random(1);
+  for (int i = 0; i < kDraws; ++i) ++counts[std::min<std::uint64_t>(zipf(random), kAlone)];
+  double all = 0;
+  std::vector<double> weights(kAlone + 1);
+  for (std::uint64_t rank = 0; rank < kRanks; ++rank) {
+    weights[std::min<std::uint64_t>(rank, kAlone)] += zipf.weight(rank);
+    all += zipf.weight(rank);
+  }
+  double statistic = 0;
+  for (std::size_t i = 0; i <= kAlone; ++i) {
+    const double expected = kDraws * weights[i] / all;
+    statistic += (counts[i] - expected) * (counts[i] - expected) / expected;
+  }
+  // The slope of the logarithms, between the first rank and those from 30 to 100, many of them for a sure figure.
+  double far = 0;
+  double far_expected = 0;
+  for (std::size_t rank = 30; rank < kAlone; ++rank) {
+    far += counts[rank];
+    far_expected += std::pow(static_cast<double>(rank + 1), -kYcsbExponent);
+  }
+  const double slope = kYcsbExponent + std::log(counts[0] * far_expected / far) / std::log(65);
+  const auto [least, most] = chi_square_bounds(kAlone);
+  return {"the zipfian generator draws with its probabilities",
+          statistic > least && statistic < most && std::abs(slope - kYcsbExponent) < 0.01,
+          fmt::format("chi-square {:.1f}, within {:.1f} and {:.1f}; slope {:.3f}", statistic, least, most, slope)};
+}
+
+/// Every record can be reached, and none by two ranks.
+SelfCheck check_shuffled() {
+  constexpr std::uint64_t kRanks = 100'000;
+  const ShuffledRanks shuffled(kRanks);
+  std::vector<bool> seen(kRanks);
+  std::uint64_t reached = 0;
+  std::uint64_t neighbours = 0;
+  for (std::uint64_t rank = 0; rank < kRanks; ++rank) {
+    const std::uint64_t number = shuffled(rank);
+    reached += seen[number] ? 0 : 1;
+    seen[number] = true;
+    if (rank > 0 && number == shuffled(rank - 1) + 1) ++neighbours;
+  }
+  return {"shuffled ranks reach every record, and rarely a neighbour", reached == kRanks && neighbours < kRanks / 100,
+          fmt::format("{} of {} reached, {} neighbours", reached, kRanks, neighbours)};
 }
 
 SelfCheck check_coverage() {
@@ -146,7 +198,8 @@ double chi_square(const std::vector<std::uint64_t>& counts) {
 }
 
 Result<std::vector<SelfCheck>> run_selftest() {
-  std::vector<SelfCheck> checks = {check_clock(), check_generator(1), check_generator(2), check_coverage()};
+  std::vector<SelfCheck> checks = {check_clock(),    check_generator(1), check_generator(2),
+                                   check_coverage(), check_zipf(),       check_shuffled()};
   auto null_store = check_null_store();
   KV_TRY(null_store);
   checks.push_back(*std::move(null_store));

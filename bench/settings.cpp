@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/check.hpp"
 #include "base/thread.hpp"
 
 namespace kvingest::bench {
@@ -10,7 +11,9 @@ namespace {
 constexpr std::uint64_t kMessagesMax = 10'000'000'000;
 constexpr std::uint64_t kBatchMax = 1'000'000;
 constexpr std::uint64_t kRepeatMax = 1'000;
-constexpr std::uint64_t kItemsMax = 2'000'000'000;
+constexpr std::uint64_t kItemsMax = 10'000'000'000;
+constexpr std::uint64_t kOperationsMax = 100'000'000;
+constexpr Durability kLevels[] = {Durability::memory, Durability::kernel, Durability::disk};
 
 /// "a,b,x=1,y=2,c" -> "a", "b,x=1,y=2", "c".
 std::vector<std::string> split_specs(std::string_view list) {
@@ -30,6 +33,13 @@ std::vector<std::string> split_specs(std::string_view list) {
 
 }  // namespace
 
+Durability durability_named(std::string_view name) {
+  const auto* found =
+      std::find_if(std::begin(kLevels), std::end(kLevels), [&](Durability level) { return to_string(level) == name; });
+  KV_ASSERT(found != std::end(kLevels));  // The command line takes no other.
+  return *found;
+}
+
 void declare_options(cli::Command& command, Settings& s) {
   command.text("store", &s.stores, "LIST", "stores to compare, separated by commas, or all").own_variable();
   command.number("messages", &s.messages, "N", "lines that the feed sends in each run", 1, kMessagesMax).own_variable();
@@ -45,12 +55,19 @@ void declare_options(cli::Command& command, Settings& s) {
       .own_variable();
   command.number("items", &s.items, "N", "keys, values or nodes that a suite works on (default: its own)", 1,
                  kItemsMax);
-  command.choice("part", &s.part, {"all", "engines", "sync", "seek", "index", "growth", "open", "space"},
-                 "of the suite stores, one part alone");
+  command.number("operations", &s.operations, "N", "of each run of ycsb", 100, kOperationsMax);
+  command.duration("steady", &s.steady, "how long ycsb runs workload A on end; 0s: not at all");
+  command.choice("part", &s.part,
+                 {"all", "engines", "sync", "seek", "index", "growth", "open", "space", "intstore", "seekwrite",
+                  "sender", "pages", "maps", "calls"},
+                 "of the suites stores (engines to space) and seed (intstore to calls), one part alone");
+  command.text("external", &s.external, "URL",
+               "ycsb: beside the stores a server on this machine: redis://127.0.0.1:PORT");
   command.number("repeat", &s.repeat, "N", "runs of each row, interleaved; the median is shown", 1, kRepeatMax);
   command.number("seed", &s.seed, "N", "of the order of the runs");
   command.text("out", &s.out, "DIR", "results.json goes here, and the stores of a run while it lasts");
   command.duration("time-budget", &s.time_budget, "begin no further repeat when this time is over");
+  command.flag("resume", &s.resume, "go on with the run that --out holds: suites that it has finished are kept");
   command.flag("dry-run", &s.dry_run, "say what would be run and what it needs, and run nothing");
   command.flag("explain", &s.explain, "say with which options each store is opened, and run nothing");
   command.flag("json", &s.json, "print what results.json holds, and no tables");

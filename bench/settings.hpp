@@ -11,6 +11,7 @@
 #include "base/cli.hpp"
 #include "kvingest/engine.hpp"
 #include "kvingest/result.hpp"
+#include "kvingest/store.hpp"
 
 namespace kvingest::bench {
 
@@ -29,13 +30,20 @@ struct Settings {
   std::uint64_t repeat = 5;
   std::uint64_t seed = 1;
   std::optional<std::uint64_t> items;
+  std::uint64_t operations = 20'000;
+  std::chrono::milliseconds steady{5'000};
   std::optional<std::chrono::milliseconds> time_budget;
   bool dry_run = false;
   bool explain = false;
+  std::string external;
+  bool resume = false;
   std::string out = "kvbench-out";
   bool json = false;
   bool quiet = false;
 };
+
+/// The level of this name, one of those that --durability takes.
+[[nodiscard]] Durability durability_named(std::string_view name);
 
 /// Declares the options that all suites share.
 void declare_options(cli::Command& command, Settings& settings);

@@ -45,10 +45,14 @@ void put_key(char* to, KeyOrder order, std::uint64_t number) noexcept {
 void put_value(char* to, std::uint64_t number) noexcept {
   constexpr std::size_t kRest = kStoresValueBytes - 8;
   codec::put_fixed(to, number);
-  std::memcpy(to + 8, noise().data() + number * 8 % (kNoiseBytes - kRest), kRest);
+  std::memcpy(to + 8, noise_for(number, kRest), kRest);
 }
 
 }  // namespace
+
+const char* noise_for(std::uint64_t number, std::size_t bytes) noexcept {
+  return noise().data() + number * 8 % (kNoiseBytes - bytes);
+}
 
 std::string_view to_string(KeyOrder order) noexcept {
   switch (order) {

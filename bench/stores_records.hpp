@@ -31,6 +31,9 @@ enum class KeyOrder : std::uint8_t {
 /// Mixes a number one to one: distinct numbers stay distinct.
 [[nodiscard]] std::uint64_t scattered(std::uint64_t number) noexcept;
 
+/// `bytes` bytes that no engine can compress away: others for another number, up to 57,000 of them.
+[[nodiscard]] const char* noise_for(std::uint64_t number, std::size_t bytes) noexcept;
+
 struct StoredRecord {
   std::string_view key;
   std::string_view value;

@@ -456,6 +456,16 @@ class StoresSuite {
 
 }  // namespace
 
+/// One store at a time: its records, twice while it is overwritten, and segments made ahead; its index, and caches.
+Needs stores_needs(const Settings& settings) {
+  constexpr std::uint64_t kDiskBytesPerRecord = 600;
+  constexpr std::uint64_t kMemoryBytesPerRecord = 80;
+  constexpr std::uint64_t kBesideBytes = std::uint64_t{512} << 20;
+  const std::uint64_t records = settings.items.value_or(kUsualRecords);
+  return {.disk_bytes = records * kDiskBytesPerRecord + kBesideBytes,
+          .memory_bytes = records * kMemoryBytesPerRecord + kBesideBytes};
+}
+
 Result<void> run_stores_suite(Bench& bench) {
   return StoresSuite(bench)();
 }

@@ -51,17 +51,31 @@ struct Suite {
   Needs (*needs)(const Settings& settings);
   /// A row that failed is in the results, with its reason, and the suite goes on. Fails with: what ended it early.
   Result<void> (*run)(Bench& bench);
+  bool in_full = true;  ///< A part of `full`, which is all of them one after the other.
 };
 
 /// All suites, in the order in which they are listed.
 [[nodiscard]] std::span<const Suite> suites() noexcept;
 
+[[nodiscard]] Needs ingest_needs(const Settings& settings);
+[[nodiscard]] Needs codec_needs(const Settings& settings);
+[[nodiscard]] Needs dbbench_needs(const Settings& settings);
+[[nodiscard]] Needs net_needs(const Settings& settings);
+[[nodiscard]] Needs quick_needs(const Settings& settings);
+[[nodiscard]] Needs seed_needs(const Settings& settings);
+[[nodiscard]] Needs stores_needs(const Settings& settings);
+[[nodiscard]] Needs tree_needs(const Settings& settings);
+[[nodiscard]] Needs ycsb_needs(const Settings& settings);
+
 Result<void> run_ingest_suite(Bench& bench);
 Result<void> run_codec_suite(Bench& bench);
 Result<void> run_dbbench_suite(Bench& bench);
+Result<void> run_net_suite(Bench& bench);
 Result<void> run_pool_suite(Bench& bench);
 Result<void> run_quick_suite(Bench& bench);
+Result<void> run_seed_suite(Bench& bench);
 Result<void> run_stores_suite(Bench& bench);
 Result<void> run_tree_suite(Bench& bench);
+Result<void> run_ycsb_suite(Bench& bench);
 
 }  // namespace kvingest::bench

@@ -13,6 +13,8 @@ using codec::kNoNode;
 using codec::TreeForm;
 using Tree = codec::BinaryTree<std::uint32_t>;
 
+constexpr std::uint64_t kUsualNodes = 1'000'000;
+
 const std::pair<TreeForm, std::string> kForms[] = {
     {TreeForm::compact, "compact"}, {TreeForm::in_place, "in place"}, {TreeForm::offsets, "offsets"}};
 
@@ -183,9 +185,15 @@ class TreePlan {
 
 }  // namespace
 
+/// For each node of its three shapes: itself, its place in the order, in three forms as bytes; and one more tree.
+Needs tree_needs(const Settings& settings) {
+  constexpr std::uint64_t kBytesPerNode = 3 * (12 + 8 + 5 + 8 + 12) + 50;
+  return {.memory_bytes = settings.items.value_or(kUsualNodes) * kBytesPerNode};
+}
+
 Result<void> run_tree_suite(Bench& bench) {
   MicroPlan plan{.suite = "tree", .item = "node"};
-  for (const std::uint64_t nodes : bench.sizes({1'000, 1'000'000})) {
+  for (const std::uint64_t nodes : bench.sizes({1'000, kUsualNodes})) {
     for (const Shape& shape : kShapes)
       KV_TRY(TreePlan(plan, shape, static_cast<std::uint32_t>(nodes), bench.settings.seed).add_all());
   }

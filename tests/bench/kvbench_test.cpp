@@ -1,7 +1,9 @@
 // kvbench as a process: a tiny run of each suite, so that none rots, and its mistakes before the start.
+#include <fstream>
 #include <map>
 #include <set>
 
+#include "tests/bench/widest_line.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/json.hpp"
 #include "tests/support/process.hpp"
@@ -15,16 +17,6 @@ bool holds(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-std::size_t widest_line(const std::string& text) {
-  std::size_t widest = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    widest = std::max(widest, end - at);
-    at = end + 1;
-  }
-  return widest;
-}
-
 TEST_CASE("a small ingest run has every row with its durability, and results.json is what --json prints") {
   const TempDir dir;
   const Finished done = run({program("kvbench"), "ingest", "--store", "null,file", "--messages", "3000", "--repeat",
@@ -33,7 +25,7 @@ TEST_CASE("a small ingest run has every row with its durability, and results.jso
   REQUIRE(done.exit == Exit{0});
   CHECK(done.out == file_text(dir / "out" / "results.json"));
   for (const auto& entry : std::filesystem::directory_iterator(dir / "out"))  // Nothing else is left behind.
-    CHECK((entry.path().filename() == "results.json" || entry.path().filename() == "report.html"));
+    CHECK(std::set<std::string>{"results.json", "results.csv", "report.html"}.count(entry.path().filename()) == 1);
 
   const Json json = Json::parse(done.out);
   CHECK_FALSE(json["machine"]["cpus"].text().empty());
@@ -220,6 +212,54 @@ TEST_CASE("a dry run says what it would need and does nothing") {
   CHECK_FALSE(std::filesystem::exists(dir / "out"));
 }
 
+TEST_CASE("a run is gone on with, and suites that were finished are kept") {
+  const TempDir dir;
+  const std::string out = (dir / "out").string();
+  const std::vector<std::string> command = {program("kvbench"), "run", "--suite", "tree,dbbench", "--items", "50",
+                                            "--repeat",         "1",   "--quiet", "--out",        out};
+  REQUIRE(run(command).exit == Exit{0});
+  const std::string whole = file_text(dir / "out" / "results.json");
+  // As if it had ended behind the first suite, with another figure there.
+  std::string part = whole;
+  const std::string both = "\"finished\":[\"tree\",\"dbbench\"]";
+  REQUIRE(holds(part, both));
+  part.replace(part.find(both), both.size(), "\"finished\":[\"tree\"]");
+  const std::string cpu = "\"unit\":\"ns\"";
+  part.replace(part.find(cpu), cpu.size(), "\"unit\":\"kept\"");
+  for (std::size_t at = part.find("{\"suite\":\"dbbench\""); at != std::string::npos;
+       at = part.find("{\"suite\":\"dbbench\"", at + 1))
+    part.replace(at, 18, "{\"suite\":\"other\"");
+  std::ofstream(dir / "out" / "results.json") << part;
+  std::vector<std::string> again = command;
+  again.emplace_back("--resume");
+  const Finished resumed = run(again);
+  INFO(resumed.err);
+  REQUIRE(resumed.exit == Exit{0});
+  const std::string json = file_text(dir / "out" / "results.json");
+  CHECK(holds(json, "\"unit\":\"kept\""));      // The suite that was finished was not run again,
+  CHECK(holds(json, "\"suite\":\"dbbench\""));  // but the other was.
+  CHECK(holds(json, both));
+
+  again[5] = "60";
+  const Finished other = run(again);
+  CHECK(other.exit == Exit{1});
+  CHECK(holds(other.err, "is of another run"));
+  again.back() = "--resume";
+  again[9] = "--out";
+  again[10] = (dir / "nowhere").string();
+  const Finished nothing = run(again);
+  CHECK(nothing.exit == Exit{1});
+  CHECK(holds(nothing.err, "to go on with"));
+}
+
+TEST_CASE("full is all suites but the one that is a smaller run of others") {
+  const Finished done = run({program("kvbench"), "full", "--dry-run"});
+  REQUIRE(done.exit == Exit{0});
+  for (const char* suite : {"ingest ", "dbbench ", "ycsb ", "stores ", "seed ", "codec ", "pool ", "net ", "tree "})
+    CHECK(holds(done.out, "\n" + std::string(suite)));
+  CHECK_FALSE(holds(done.out, "\nquick "));
+}
+
 TEST_CASE("the tables fit 100 columns") {
   const TempDir dir;
   const Finished done = run({program("kvbench"), "run", "--suite", "ingest", "--store", "null,file", "--messages",
@@ -260,6 +300,8 @@ TEST_CASE("mistakes are said before the run") {
       {{"ingest", "--durability", "dsik"}, "did you mean disk?"},
       {{"ingest", "--cpu", "8000"}, "CPU 8000 is not among"},
       {{"ingest", "--repeat", "0"}, "--repeat: '0'"},
+      {{"ycsb", "--external", "http://127.0.0.1:80"}, "is no redis://127.0.0.1:PORT"},
+      {{"ycsb", "--external", "redis://192.0.2.1:6379"}, "192.0.2.1 is not this machine"},
       {{"discard"}, "--port-file is missing"},
   };
   for (const auto& [arguments, sentence] : cases) {

@@ -12,7 +12,6 @@
 #include "bench/compare.hpp"
 #include "bench/micro.hpp"
 #include "bench/read_back.hpp"
-#include "bench/report.hpp"
 #include "bench/results.hpp"
 #include "bench/selftest.hpp"
 #include "bench/settings.hpp"
@@ -144,26 +143,6 @@ TEST_CASE("runs are compared row by row, on one machine only") {
 TEST_CASE("the checks of kvbench itself see what is uneven") {
   CHECK(chi_square({100, 100, 100, 100}) == 0);
   CHECK(chi_square({200, 0, 100, 100}) == 200);
-}
-
-TEST_CASE("each picture has the rows that may be compared, and no others") {
-  Results results;
-  const auto add = [&](const char* store, const char* level, const char* metric, std::vector<double> values) {
-    Subject subject{.suite = "dbbench", .workload = "read", .store = store, .durability = level, .level = level};
-    subject.variant = store;
-    results.add(subject, metric, "ns", std::move(values));
-  };
-  add("lmdb", "kernel", "ns_per_op", {3, 1, 2});
-  add("map", "memory", "ns_per_op", {5});
-  add("file", "kernel", "ns_per_op", {4});
-  add("file", "kernel", "bytes_per_op", {4});
-  const std::vector<Picture> pictures = pictures_of(results);
-  REQUIRE(pictures.size() == 2);
-  CHECK(pictures[0].title == "dbbench: read at kernel");
-  REQUIRE(pictures[0].bars.size() == 2);
-  CHECK(pictures[0].bars[0].label == "lmdb");
-  CHECK((pictures[0].bars[0].value == 2 && pictures[0].bars[0].least == 1 && pictures[0].bars[0].most == 3));
-  CHECK(pictures[1].bars.size() == 1);
 }
 
 /// Runs rows that take no time worth speaking of.
