@@ -72,7 +72,7 @@ class Sender {
  public:
   template <class Send>
   Sender(feed::Stream& to, int cpu, Send send)
-      : thread_([this, &to, cpu, send] {
+      : thread_([this, &to, cpu, send = std::move(send)] {
           if (const auto pinned = pin_this_thread(cpu); !pinned) result_ = pinned;
           if (result_) result_ = send(to);
           if (const auto closed = to.half_close(); !closed && result_) result_ = closed;

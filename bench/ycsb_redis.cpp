@@ -119,12 +119,6 @@ class RespClient {
 class YcsbRedis final : public YcsbTarget {
  public:
   explicit YcsbRedis(RespClient client) : client_(std::move(client)) {}
-  /// What was put is taken away again; a server that has gone meanwhile has nothing to take.
-  ~YcsbRedis() override {
-    for (const std::string& key : keys_) {
-      if (!client_.ask({"DEL", key})) return;
-    }
-  }
 
   Result<void> put(std::string_view key, std::string_view value) override {
     auto reply = client_.ask({"SET", key, value});
@@ -159,6 +153,13 @@ class YcsbRedis final : public YcsbTarget {
     auto number = RespClient::number_in(reply->text);
     KV_TRY(number);
     return static_cast<std::uint64_t>(*number);
+  }
+
+  /// What was put is taken away again.
+  Result<void> close() override {
+    for (const std::string& key : keys_) KV_TRY(client_.ask({"DEL", key}));
+    keys_.clear();
+    return {};
   }
 
   [[nodiscard]] bool is_ordered() const override { return false; }

@@ -1,7 +1,7 @@
 // ycsb_redis.hpp -- a server that speaks RESP (Redis, Valkey, Kvrocks and others) under the workloads of ycsb: a column
 // beside the stores, marked, since each call is a round trip and its durability is the server's own affair.
 //
-// Only servers on this machine are taken, and only empty ones; the records are deleted at the end.
+// Only servers on this machine are taken, and only empty ones; close() deletes the records.
 //
 // Threads: one.
 #pragma once

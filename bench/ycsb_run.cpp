@@ -87,6 +87,7 @@ class YcsbStore final : public YcsbTarget {
   }
 
   Result<std::uint64_t> count() override { return store_->count(); }
+  Result<void> close() override { return store_->close(); }
   [[nodiscard]] bool is_ordered() const override { return store_->capabilities().ordered; }
   [[nodiscard]] std::string_view level() const override { return to_string(store_->capabilities().given(level_)); }
 

@@ -46,6 +46,8 @@ class YcsbTarget {
   /// Up to `records` from `first` on. Returns how many.
   virtual Result<std::size_t> scan(std::string_view first, std::size_t records, Entry visit) = 0;
   virtual Result<std::uint64_t> count() = 0;
+  /// Ends it; nothing is called after it.
+  virtual Result<void> close() = 0;
   [[nodiscard]] virtual bool is_ordered() const = 0;
   /// What an acknowledged record survives: "kernel".
   [[nodiscard]] virtual std::string_view level() const = 0;
@@ -81,6 +83,7 @@ class YcsbRunner {
 
   /// Compares every record with the model.
   Result<void> check();
+  Result<void> close() { return target_->close(); }
 
   [[nodiscard]] std::uint64_t records() const noexcept { return versions_.size(); }
   [[nodiscard]] const YcsbTarget& target() const noexcept { return *target_; }

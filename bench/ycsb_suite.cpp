@@ -62,6 +62,18 @@ class YcsbSuite {
       : bench_(bench), records_(std::max<std::uint64_t>(bench.sizes({kUsualYcsbRecords}).front(), 2 * kYcsbScanMax)) {}
 
   Result<void> operator()() {
+    const auto done = run();
+    // Also behind a failure: a server must not keep our records.
+    for (const YcsbContender& one : contenders_) {
+      if (const auto closed = one.runner->close(); !closed && done) return fail(closed.error(), "close {}", one.name);
+    }
+    return done;
+  }
+
+ private:
+  // ---- Running it -------------------------------------------------------------------------------------------------
+
+  Result<void> run() {
     KV_TRY(open_all());
     if (contenders_.empty())
       return fail(Code::invalid_argument, "ycsb: nothing to run: null, which has no answers to check, takes no part");
@@ -80,9 +92,6 @@ class YcsbSuite {
     for (const std::string& level : levels) report(level);
     return {};
   }
-
- private:
-  // ---- Running it -------------------------------------------------------------------------------------------------
 
   Result<void> open_all() {
     const Durability asked = durability_named(bench_.settings.durability.value_or("kernel"));

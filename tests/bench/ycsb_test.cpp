@@ -182,6 +182,7 @@ class Forgetful final : public YcsbTarget {
     return passed;
   }
   Result<std::uint64_t> count() override { return map_.size(); }
+  Result<void> close() override { return {}; }
   [[nodiscard]] bool is_ordered() const override { return true; }
   [[nodiscard]] std::string_view level() const override { return "memory"; }
 
