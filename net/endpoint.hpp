@@ -15,9 +15,10 @@ namespace kvingest::net {
 using StreamProtocol = asio::generic::stream_protocol;
 
 struct Endpoint {
-  std::string host;       ///< A name or numeric address; empty for a Unix socket.
-  std::string port;       ///< Digits.
-  std::string unix_path;  ///< Set for a Unix socket.
+  std::string host;         ///< A name or numeric address; empty for a Unix socket.
+  std::string port;         ///< Digits.
+  std::string unix_path;    ///< Set for a Unix socket.
+  bool owner_only = false;  ///< Of a Unix socket to listen on: this user alone may connect.
 
   [[nodiscard]] bool is_unix() const noexcept { return !unix_path.empty(); }
   /// As it was written: "127.0.0.1:5555".

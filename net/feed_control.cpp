@@ -1,8 +1,10 @@
 // The control lines of FeedSession: what each asks for, and the answers.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/quantity.hpp"
+#include "kvingest/codec/varint.hpp"
 #include "net/feed_session.hpp"
 #include "net/feed_worker.hpp"
 
@@ -28,6 +30,19 @@ std::string unknown_word(const ControlLine& control, std::initializer_list<std::
     }
   }
   return {};
+}
+
+/// The first message of a stream, when all of it is there.
+std::optional<std::string_view> first_message(std::string_view bytes, Framing framing) {
+  if (framing == Framing::newline) {
+    const std::size_t end = bytes.find('\n');
+    return end == std::string_view::npos ? std::nullopt : std::optional(bytes.substr(0, end));
+  }
+  std::uint64_t length = 0;
+  const char* const message = codec::get_varint(bytes.data(), bytes.data() + bytes.size(), length);
+  if (message == nullptr || length > bytes.size()) return std::nullopt;
+  const auto begin = static_cast<std::size_t>(message - bytes.data());
+  return length > bytes.size() - begin ? std::nullopt : std::optional(bytes.substr(begin, length));
 }
 
 }  // namespace
@@ -76,6 +91,27 @@ void FeedSession::answer_sync(const Parcel& parcel) {
       .add("level", to_string(parcel.level));
   if (settled_.rejected > 0) synced.add("rejected_lines", rejected_lines_);
   answer(synced);
+}
+
+/// Where tokens are asked for, the first message is a hello with one that may write; until it is whole it is held, and
+/// that is not for long.
+bool FeedSession::check_token(std::string_view bytes) {
+  const std::optional<std::string_view> first = first_message(bytes, options_.framing);
+  if (!first && bytes.size() <= 2 * kControlLineBytesMax && bounded_) {
+    held_.assign(bytes);
+    return false;
+  }
+  std::optional<TokenOwner> owner;
+  if (first && classify_line(*first) == LineKind::control) {
+    const auto hello = parse_control(*first);
+    const auto token = hello && hello->verb == "hello" ? hello->value_of("token") : std::nullopt;
+    if (token) owner = options_.tokens->find(*token);
+  }
+  let_in_ = owner && owner->writes;
+  if (let_in_) return true;
+  turn_away("unauthorized", owner ? "this token may read and not feed"
+                                  : "begin with: hello token=TOKEN, with a token of the service's --token-file");
+  return false;
 }
 
 void FeedSession::take_hello(const ControlLine& control) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 
+#include "net/tokens.hpp"
 #include "record/agreed_columns.hpp"
 #include "record/record_plan.hpp"
 
@@ -26,6 +27,7 @@ struct FeedOptions {
   bool strict = false;                        ///< Close a connection at its first rejected message.
   std::chrono::milliseconds idle_timeout{0};  ///< Close a connection that sent nothing for so long; 0: never.
   std::string places;                         ///< For a peer on the wrong port: where the other protocols are served.
+  const TokenBook* tokens = nullptr;          ///< Who may feed; null: everybody. Outlives every worker.
   bool control_lines = true;                  ///< false: `!kv` lines are data.
   std::string listen_stop_line;               ///< Ends the feed of an accepted connection; empty: none.
   std::string connect_stop_line;              ///< Ends a feed that is pulled; empty: none.

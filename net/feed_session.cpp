@@ -45,7 +45,8 @@ FeedSession::FeedSession(FeedWorker& worker, std::string peer, std::uint64_t con
       strip_cr_(options_.framing == Framing::newline && !options_.plan->keep_cr()),
       plain_bytes_max_(options_.line_bytes_max),
       stop_bytes_(stop_line().empty() ? std::numeric_limits<std::size_t>::max() / 2 : stop_line().size()),
-      recognized_(role == FeedRole::pulled || !options_.control_lines || options_.framing != Framing::newline) {}
+      recognized_(role == FeedRole::pulled || !options_.control_lines || options_.framing != Framing::newline),
+      let_in_(role == FeedRole::pulled || options_.tokens == nullptr) {}
 
 void FeedSession::take(std::string_view bytes) {
   if (bytes.empty() && held_.empty()) return;
@@ -63,6 +64,7 @@ void FeedSession::take(std::string_view bytes) {
 
 void FeedSession::cut(std::string_view bytes) {
   if (!recognized_ && !check_first_bytes(bytes)) return;
+  if (!let_in_ && !check_token(bytes)) return;
   const bool fresh = !options_.take_leave && line_ >= known_lines_;
   plain_ = fresh && options_.plan->whole_line_by_seq();
   records_ = fresh && !plain_ && !header_is_due();

@@ -116,6 +116,7 @@ class FeedSession {
   bool take_parsed(std::string_view message, std::uint64_t offset);
   void count_plain_lines();
   bool take_line(std::string_view message, std::uint64_t offset);
+  bool check_token(std::string_view bytes);
   bool check_first_bytes(std::string_view& bytes);
   bool take_data(std::string_view message, std::uint64_t offset);
   void take_record(std::string_view message, std::uint64_t offset);
@@ -158,6 +159,7 @@ class FeedSession {
   std::uint64_t plain_lines_ = 0;  // Put into the batch and not yet counted.
 
   bool recognized_;       // The first bytes are those of a feed.
+  bool let_in_;           // No token is asked for, or a good one has been given.
   bool greeted_ = false;  // A message or control line has come: too late for a hello.
   std::string held_;      // Bytes that came and may not be cut yet.
   std::optional<Hello> hello_;

@@ -54,14 +54,14 @@ void remove_stale_socket(const Endpoint& endpoint, const StreamProtocol::endpoin
   if (refused) ::unlink(endpoint.unix_path.c_str());
 }
 
-tl::unexpected<Error> in_use(const Endpoint& endpoint) {
+tl::unexpected<Error> in_use(const Endpoint& endpoint, std::string_view option) {
   struct stat status {};
   if (endpoint.is_unix() && ::lstat(endpoint.unix_path.c_str(), &status) == 0 && !S_ISSOCK(status.st_mode)) {
-    return fail(Code::busy, "{}: a file that is no socket is there; remove it or choose another path with --listen",
-                endpoint.text());
+    return fail(Code::busy, "{}: a file that is no socket is there; remove it or choose another path with {}",
+                endpoint.text(), option);
   }
-  return fail(Code::busy, "{}: already in use; stop what listens there or choose another with --listen",
-              endpoint.text());
+  return fail(Code::busy, "{}: already in use; stop what listens there or choose another with {}", endpoint.text(),
+              option);
 }
 
 bool no_descriptors(const asio::error_code& error) {
@@ -82,7 +82,7 @@ Listener::~Listener() {
   if (reserve_fd_ >= 0) ::close(reserve_fd_);
 }
 
-Result<void> Listener::open(const Endpoint& endpoint) {
+Result<void> Listener::open(const Endpoint& endpoint, std::string_view option) {
   auto addresses = resolve(endpoint);
   KV_TRY(addresses);
   const auto& address = addresses->front();
@@ -92,9 +92,13 @@ Result<void> Listener::open(const Endpoint& endpoint) {
   acceptor_.open(address.protocol(), error);
   // A port can be used again right after a crash, while old connections are still in TIME_WAIT.
   if (!error && !endpoint.is_unix()) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
+  // Before there is a path that somebody could open.
+  if (!error && endpoint.owner_only && ::fchmod(acceptor_.native_handle(), S_IRUSR | S_IWUSR) != 0) {
+    return fail(errno, "chmod the socket of {}", endpoint.text());
+  }
   if (!error) acceptor_.bind(address, error);
   if (!error) acceptor_.listen(kBacklog, error);
-  if (error == asio::error::address_in_use) return in_use(endpoint);
+  if (error == asio::error::address_in_use) return in_use(endpoint, option);
   if (error) return fail(error.value(), "listen on {}", endpoint.text());
   address_ = to_text(acceptor_.local_endpoint(error));
   unix_path_ = endpoint.unix_path;
@@ -144,17 +148,20 @@ void Listener::refuse_one() {
   asio::error_code error;
   acceptor_.non_blocking(true, error);
   if (auto peer = acceptor_.accept(error); !error) {
-    refuse(peer, "no_descriptors", "try again later");
+    refusal_.empty() ? refuse(peer, "no_descriptors", "try again later") : refuse(peer, refusal_);
     refused_();
   }
   reserve_fd_ = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-void refuse(StreamProtocol::socket& socket, std::string_view code, std::string_view message) {
-  const std::string line = ControlAnswer("error").add("code", code).add("message", message).add("closing").line();
+void refuse(StreamProtocol::socket& socket, std::string_view text) {
   // A peer that cannot take one line loses nothing by not getting it.
   [[maybe_unused]] const auto ignored =
-      ::send(socket.native_handle(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      ::send(socket.native_handle(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void refuse(StreamProtocol::socket& socket, std::string_view code, std::string_view message) {
+  refuse(socket, ControlAnswer("error").add("code", code).add("message", message).add("closing").line());
 }
 
 }  // namespace kvingest::net

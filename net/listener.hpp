@@ -32,9 +32,13 @@ class Listener {
 
   /// Binds and listens; peers are accepted from start() on.
   /// Fails with: invalid_argument (an unknown host), busy (the port is in use), io_error.
-  Result<void> open(const Endpoint& endpoint);
+  /// `option` is for the messages: where another address is given.
+  Result<void> open(const Endpoint& endpoint, std::string_view option = "--listen");
   void start();
   void stop();
+
+  /// What a peer is told that is turned away because no descriptors are left; a line of the feed protocol by default.
+  void refuse_with(std::string text) { refusal_ = std::move(text); }
 
   /// The real address: a port of 0 has become the one the system chose.
   [[nodiscard]] const std::string& address() const noexcept { return address_; }
@@ -50,9 +54,13 @@ class Listener {
   asio::basic_socket_acceptor<StreamProtocol> acceptor_;
   std::string address_;
   std::string unix_path_;
+  std::string refusal_;
   bool local_only_ = true;
   int reserve_fd_ = -1;  // Given up for a moment to accept and refuse a peer when no descriptors are left.
 };
+
+/// Sends `text` to a peer that is not served; the caller closes the socket.
+void refuse(StreamProtocol::socket& socket, std::string_view text);
 
 /// Sends one line `!kv error code=... message="..." closing` to a peer that is not served; the caller closes the
 /// socket.

@@ -17,6 +17,20 @@ void reuse_address_only(socket_t fd) {
   ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
 }
 
+bool is_allowed(const httplib::Request& request, const TokenBook& tokens) {
+  constexpr std::string_view kBearer = "Bearer ";
+  if (request.path == "/healthz") return true;
+  const std::string said = request.get_header_value("Authorization");
+  return said.starts_with(kBearer) && tokens.find(std::string_view(said).substr(kBearer.size()));
+}
+
+httplib::Server::HandlerResponse turn_away(httplib::Response& answer) {
+  answer.status = 401;
+  answer.set_header("WWW-Authenticate", "Bearer");
+  answer.set_content("say a token of --token-file: Authorization: Bearer TOKEN\n", "text/plain");
+  return httplib::Server::HandlerResponse::Handled;
+}
+
 }  // namespace
 
 struct StatusServer::Server {
@@ -52,8 +66,13 @@ Result<std::unique_ptr<StatusServer>> StatusServer::open(const Endpoint& endpoin
   return made;
 }
 
-void StatusServer::start(StatusPages pages) {
+void StatusServer::start(StatusPages pages, const TokenBook* tokens) {
   httplib::Server& http = server_->http;
+  if (tokens != nullptr) {
+    http.set_pre_routing_handler([tokens](const httplib::Request& request, httplib::Response& answer) {
+      return is_allowed(request, *tokens) ? httplib::Server::HandlerResponse::Unhandled : turn_away(answer);
+    });
+  }
   http.Get("/status", [page = std::move(pages.status)](const httplib::Request&, httplib::Response& answer) {
     answer.set_content(page(), "application/json");
   });

@@ -11,6 +11,7 @@
 
 #include "kvingest/result.hpp"
 #include "net/endpoint.hpp"
+#include "net/tokens.hpp"
 
 namespace kvingest::net {
 
@@ -31,7 +32,8 @@ class StatusServer {
   static Result<std::unique_ptr<StatusServer>> open(const Endpoint& endpoint);
   ~StatusServer();
 
-  void start(StatusPages pages);
+  /// `tokens`: who may look, with `Authorization: Bearer TOKEN`; health is for everybody. Null: everybody.
+  void start(StatusPages pages, const TokenBook* tokens);
   void stop();
 
   /// The real address: "127.0.0.1:8080".

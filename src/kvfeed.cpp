@@ -50,6 +50,7 @@ struct Settings {
   std::uint64_t rate = 0;
   std::uint64_t connections = 1;
   std::optional<std::string> source;
+  std::optional<std::string> token;
   std::optional<std::string> ack;
   std::chrono::milliseconds retry_for{60'000};
   bool latency = false;
@@ -81,6 +82,9 @@ void declare(cli::Command& options, Settings& s) {
   options.text(
       "ack", &s.ack, "T|none",
       "with --source: ask to be told what is durable at most so often (default 100ms; with --latency at once)");
+  options.text("token", &s.token, "TOKEN", "with --source: says who feeds; better in the environment, KVFEED_TOKEN")
+      .own_variable()
+      .hide_value();
   options.duration("retry-for", &s.retry_for, "with --source: give up when nothing became durable for so long");
   options.flag("latency", &s.latency, "with --source: report times from the intended send to durable");
   options.number("cpu", &s.cpu, "C", "pin to this CPU").own_variable();
@@ -97,6 +101,7 @@ std::string conflict(const Settings& s) {
   if (s.port_file && !s.listen) return "--port-file needs --listen";
   if (s.connections > 1 && !s.connect) return "--connections needs --connect";
   if (s.connections > 1 && s.source) return "--connections and --source exclude each other: a source has one";
+  if (s.token && !s.source) return "--token needs --source, whose hello says it";
   if (s.ack && !s.source) return "--ack needs --source, whose lines are acknowledged";
   if (s.ack == "none" && s.latency) return "--latency needs acknowledgements, and --ack none asks for none";
   if (s.source && !s.connect) return "--source needs --connect";
@@ -283,6 +288,7 @@ void print_push(const Settings& s, const feed::PushResult& done, double seconds)
 int push_named(const Settings& s, const feed::Address& address, std::optional<std::chrono::milliseconds> ack) {
   const feed::PushPlan plan{.to = address,
                             .source = *s.source,
+                            .token = s.token.value_or(""),
                             .open = [&s] { return open_source(s); },
                             .pace = {s.batch, std::chrono::microseconds(s.interval_us), s.rate},
                             .patience = s.retry_for,

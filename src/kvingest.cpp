@@ -67,17 +67,17 @@ std::string as_text(const Summary& summary) {
       summary.store);
 }
 
-/// Each producer takes a descriptor, and the usual limit is below what --max-connections allows.
-void allow_descriptors(std::size_t connections_max) {
+/// Each producer and each client takes a descriptor, and the usual limit is below what --max-connections allows.
+void allow_descriptors(std::size_t connections_max, std::size_t clients_max) {
   constexpr rlim_t kOthers = 64;  // The store's, the pages', the program's own.
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  const rlim_t wanted = connections_max + kOthers;
+  const rlim_t wanted = connections_max + clients_max + kOthers;
   if (limit.rlim_cur >= wanted) return;
   limit.rlim_cur = std::min(wanted, limit.rlim_max);
   if (::setrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < wanted) {
-    log_warning("{} descriptors are allowed (ulimit -n), too few for --max-connections {}", limit.rlim_cur,
-                connections_max);
+    log_warning("{} descriptors are allowed (ulimit -n), too few for --max-connections {}{}", limit.rlim_cur,
+                connections_max, clients_max > 0 ? fmt::format(" and --max-clients {}", clients_max) : "");
   }
 }
 
@@ -134,9 +134,9 @@ int run(int argc, char* argv[]) {
   auto options = std::get<KvingestOptions>(std::move(read));
   log_to_stderr("kvingest", options.quiet ? LogLevel::warning : LogLevel::info);
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGHUP, SIG_IGN);   // There is nothing to reload yet; a closed terminal is no reason to stop.
+  std::signal(SIGHUP, SIG_IGN);   // Until the service reloads at it; a closed terminal is no reason to stop.
   std::signal(SIGXFSZ, SIG_IGN);  // A file size limit is an error of the call, not the end of the process.
-  allow_descriptors(options.service.connections_max);
+  allow_descriptors(options.service.connections_max, options.service.resp ? options.service.clients_max : 0);
   if (!options.demo_messages || !options.service.store.dir.empty()) return serve(std::move(options));
   const auto demo_dir = make_demo_dir();
   if (!demo_dir) {

@@ -15,6 +15,10 @@ struct Written {
   std::optional<std::string> dir;
   std::vector<std::string> listen;
   std::vector<std::string> connect;
+  std::optional<std::string> resp;
+  std::optional<std::size_t> resp_threads;
+  std::size_t max_clients = 10'000;
+  bool allow_flush = false;
   std::optional<std::string> http;
   std::optional<std::string> stop_line;
   std::string cpu = "auto";
@@ -45,6 +49,7 @@ struct Written {
   std::optional<std::uint64_t> demo;
   std::optional<int> feed_cpu;
   bool no_control = false;
+  std::optional<std::string> token_file;
   bool insecure = false;
   bool list_stores = false;
   std::string port_file;
@@ -99,7 +104,14 @@ void declare(cli::Command& line, Written& w) {
       .may_stand_alone(std::to_string(kDemoMessages));
   line.number("feed-cpu", &w.feed_cpu, "C", "pin the demo's kvfeed");
   line.flag("no-control", &w.no_control, "!kv lines are data");
+  line.text("resp", &w.resp, "HOST:PORT", "serve Redis clients here (net/RESP.md), also unix:PATH");
+  line.number("resp-threads", &w.resp_threads, "N",
+              "threads that serve them (default one fewer than there are CPUs, 1 to 4)", 1, 64);
+  line.number("max-clients", &w.max_clients, "N", "refuse further Redis clients", 1);
+  line.flag("allow-flush", &w.allow_flush, "FLUSHDB erases every record");
   line.text("http", &w.http, "HOST:PORT", "serve /status (JSON), /metrics (Prometheus) and /healthz here");
+  line.text("token-file", &w.token_file, "FILE",
+            "who may connect: a line each, NAME ro|rw TOKEN; read again at SIGHUP");
   line.flag("insecure", &w.insecure,
             "allow listening beyond this machine although anyone may connect and read in clear");
   line.text("port-file", &w.port_file, "FILE", "write the real addresses here when ready");
@@ -178,6 +190,8 @@ Result<void> read_cpus(const Written& w, ServiceOptions& to) {
   }
   if (w.store_cpu) KV_TRY(check_cpu("store-cpu", *w.store_cpu, *allowed));
   if (w.feed_cpu) KV_TRY(check_cpu("feed-cpu", *w.feed_cpu, *allowed));
+  constexpr std::size_t kRespThreadsMax = 4;
+  to.resp_threads = w.resp_threads.value_or(std::clamp<std::size_t>(allowed->size() - 1, 1, kRespThreadsMax));
   to.committer.cpu = w.store_cpu;
   return {};
 }
@@ -207,11 +221,17 @@ Result<void> read_endpoints(const Written& w, ServiceOptions& to) {
     if (!endpoint) return fail(std::move(endpoint).error(), "--connect");
     to.connect.push_back(std::move(*endpoint));
   }
+  if (w.resp) {
+    auto endpoint = read_listener("resp", *w.resp, w.insecure);
+    KV_TRY(endpoint);
+    to.resp = std::move(*endpoint);
+    to.feed.places = fmt::format("; Redis clients are served on {}", *w.resp);
+  }
   if (w.http) {
     auto endpoint = read_listener("http", *w.http, w.insecure);
     KV_TRY(endpoint);
     to.http = std::move(*endpoint);
-    to.feed.places = fmt::format("; HTTP is served on {}", *w.http);
+    to.feed.places += fmt::format("; HTTP is served on {}", *w.http);
   }
   return {};
 }
@@ -234,6 +254,9 @@ Result<void> read_record(const Written& w, ServiceOptions& to) {
   auto plan = RecordPlan::compile(record);
   KV_TRY(plan);
   to.plan = std::move(*plan);
+  auto seq_in_key = SeqInKey::of(to.plan.key().text());
+  KV_TRY(seq_in_key);
+  to.seq_in_key = std::move(*seq_in_key);
   to.store.labels = to.plan.labels();
   to.store.force_labels = w.force_template;
   return {};
@@ -250,7 +273,17 @@ Result<void> read_limits(const Written& w, ServiceOptions& to) {
   to.feed.framing = w.framing == "varint" ? net::Framing::varint : net::Framing::newline;
   to.feed.strict = w.strict;
   to.feed.idle_timeout = w.idle_timeout;
+  if (w.token_file && w.no_control) {
+    return fail(Code::invalid_argument, "--token-file with --no-control: a producer could not say its token");
+  }
+  if (w.token_file) {
+    net::TokenBook tokens;
+    if (auto loaded = tokens.load(*w.token_file); !loaded) return fail(std::move(loaded).error(), "--token-file");
+    to.token_file = *w.token_file;
+  }
   to.connections_max = w.max_connections;
+  to.clients_max = w.max_clients;
+  to.allow_flush = w.allow_flush;
   to.committer.sources_max = w.max_sources;
   to.feed.control_lines = !w.no_control;
   to.feed.listen_stop_line = w.stop_line.value_or("");
@@ -281,14 +314,12 @@ Result<void> read_retention(const Written& w, ServiceOptions& to) {
   retention.age = w.retain_age;
   if (!retention.enabled()) return {};
   KV_TRY(check_order(to.spec));
-  auto seq_in_key = SeqInKey::of(to.plan.key().text());
-  KV_TRY(seq_in_key);
-  if (!seq_in_key->leads()) {
+  if (!to.seq_in_key.leads()) {
     return fail(Code::invalid_argument,
                 "--key {}: with --retain-bytes or --retain-age keys begin with {{seq}}, so that the oldest are found",
                 to.plan.key().text());
   }
-  retention.seq_in_key = *seq_in_key;
+  retention.seq_in_key = to.seq_in_key;
   return {};
 }
 

@@ -27,6 +27,8 @@ void declare_selection(cli::Command& command, Settings& settings) {
 
 void declare_tail(cli::Command& command, Settings& settings) {
   command.number("lines", &settings.tail_count, "N", "how many rows").short_name('n');
+  command.flag("follow", &settings.follow, "go on with records as they arrive, from a running kvingest")
+      .short_name('f');
 }
 
 void declare_export(cli::Command& command, Settings& settings) {
@@ -93,6 +95,7 @@ struct CommandRow {
   const char* help;
   int (*run)(const Settings&);
   void (*declare)(cli::Command&, Settings&);
+  bool remote = true;  // Also on the store of a running service.
 };
 
 constexpr CommandRow kCommands[] = {
@@ -105,11 +108,11 @@ constexpr CommandRow kCommands[] = {
     {"plot", "draw such a table as lines over time into an SVG file (gnuplot)", plot, declare_plot},
     {"stats", "print what the store is and its sizes and counters", stats, declare_nothing},
     {"verify", "check every checksum; exit 1 and the first damaged place", verify, declare_nothing},
-    {"repair", "make a new store of what can still be read of a damaged one", repair, declare_repair},
+    {"repair", "make a new store of what can still be read of a damaged one", repair, declare_repair, false},
     {"audit", "recount the store against its ledger; exit 1 and the difference", audit, declare_nothing},
     {"rejects", "list, export or replay messages that became no record", rejects, declare_rejects},
     {"delete", "erase the records that --prefix, --from and --to name", erase, declare_erase},
-    {"import", "store the lines of a file; exit 1 if some were rejected", import_records, declare_import},
+    {"import", "store the lines of a file; exit 1 if some were rejected", import_records, declare_import, false},
     {"convert", "copy everything into a new store of any engine, and compare", convert, declare_convert},
     {"backup", "copy the store, as of one moment, into a new directory", backup, declare_backup},
     {"compact", "give back the space of what was overwritten and erased", compact, declare_nothing},
@@ -121,6 +124,13 @@ int run(int argc, char* argv[]) {
   for (const CommandRow& row : kCommands) {
     cli::Command& command = line.command(row.name, row.help);
     command.text("dir", &settings.dir, "DIR", "the store's directory");
+    if (row.remote) {
+      command.text("connect", &settings.connect, "HOST:PORT", "ask a running kvingest (--resp), also unix:PATH")
+          .own_variable();
+      command.text("token", &settings.token, "TOKEN", "says to it who asks; better in the environment, KVQ_TOKEN")
+          .own_variable()
+          .hide_value();
+    }
     row.declare(command, settings);
     command.flag("json", &settings.json, "print the result as one JSON object");
   }

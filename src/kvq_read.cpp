@@ -1,8 +1,10 @@
 // kvq_read.cpp -- the commands that print what a store holds.
 #include <unistd.h>
 
+#include "base/interrupt.hpp"
 #include "kvq_settings.hpp"
 #include "query/export.hpp"
+#include "query/follow.hpp"
 #include "query/read_commands.hpp"
 #include "record/text_escape.hpp"
 
@@ -38,7 +40,25 @@ int scan(const Settings& settings) {
   });
 }
 
+namespace {
+
+int follow(const Settings& settings) {
+  if (settings.json) {
+    return complain({Code::invalid_argument, 0, "tail --follow prints lines without end: leave out --json"},
+                    cli::kUsage);
+  }
+  const auto service = service_of(settings);
+  if (!service) return complain(service.error(), cli::kStoreUnavailable);
+  catch_interrupts();
+  Output out(STDOUT_FILENO);
+  const auto done = query::follow(*service, settings.tail_count, out, [] { return !interrupted(); });
+  return done && interrupted() ? cli::kInterrupted : exit_code_of(done);
+}
+
+}  // namespace
+
 int tail(const Settings& settings) {
+  if (settings.follow) return follow(settings);
   return with_store(settings, [&](OpenedStore& opened) {
     Output out(STDOUT_FILENO);
     const bool seq_keys = opened.labels.seq_keys;

@@ -1,5 +1,6 @@
 #include "kvq_settings.hpp"
 
+#include "query/remote_store.hpp"
 #include "record/text_escape.hpp"
 
 namespace kvingest::kvq {
@@ -36,12 +37,38 @@ int exit_code_of(const Result<bool>& done) {
   return *done ? cli::kDone : cli::kIncomplete;
 }
 
+Result<query::Service> service_of(const Settings& settings) {
+  if (settings.connect) {
+    auto endpoint = net::parse_endpoint(*settings.connect);
+    if (!endpoint) return fail(std::move(endpoint).error(), "--connect");
+    return query::Service{*std::move(endpoint), settings.token.value_or("")};
+  }
+  auto service = query::service_in(settings.dir);
+  if (service) return *std::move(service);
+  return fail(Code::invalid_argument, "no kvingest serves {}; start it, or say --connect HOST:PORT", settings.dir);
+}
+
+Result<query::OpenedStore> open_store_of(const Settings& settings, bool for_writing) {
+  if (settings.connect) {
+    const auto service = service_of(settings);
+    KV_TRY(service);
+    return query::open_remote(*service);
+  }
+  auto opened = for_writing ? query::open_for_writing(settings.dir, print_notice)
+                            : query::open_for_reading(settings.dir, print_notice);
+  if (opened || opened.error().code != Code::locked) return opened;
+  const auto service = query::service_in(settings.dir);
+  if (!service) return opened;
+  auto remote = query::open_remote(*service);
+  return remote ? std::move(remote) : std::move(opened);
+}
+
 int with_store(const Settings& settings, FunctionRef<int(query::OpenedStore& opened)> work) {
-  return with(query::open_for_reading(settings.dir, print_notice), work);
+  return with(open_store_of(settings, false), work);
 }
 
 int with_writable_store(const Settings& settings, FunctionRef<int(query::OpenedStore& opened)> work) {
-  return with(query::open_for_writing(settings.dir, print_notice), work);
+  return with(open_store_of(settings, true), work);
 }
 
 Result<query::Selection> selection_of(const Settings& settings, bool seq_keys) {

@@ -11,12 +11,16 @@
 #include "query/opened_store.hpp"
 #include "query/output.hpp"
 #include "query/pages.hpp"
+#include "query/resp_client.hpp"
 #include "query/rows.hpp"
 
 namespace kvingest::kvq {
 
 struct Settings {
   std::string dir = "kvdata";
+  std::optional<std::string> connect;
+  std::optional<std::string> token;
+  bool follow = false;  // tail
   bool json = false;
   bool quiet = false;
   std::string key;                    // get
@@ -54,7 +58,10 @@ int exit_code_of(const Result<void>& done);
 int exit_code_of(const Result<bool>& done);
 
 /// Opens the store for reading or writing and passes it to `work`, which returns the exit code; kStoreUnavailable where
-/// it cannot be opened.
+/// it cannot be opened. A store in use is asked for through the service that has it, as is that of --connect.
+/// The service that --connect names, or that has the store in --dir in use. Fails with: invalid_argument.
+[[nodiscard]] Result<query::Service> service_of(const Settings& settings);
+[[nodiscard]] Result<query::OpenedStore> open_store_of(const Settings& settings, bool for_writing);
 int with_store(const Settings& settings, FunctionRef<int(query::OpenedStore& opened)> work);
 int with_writable_store(const Settings& settings, FunctionRef<int(query::OpenedStore& opened)> work);
 

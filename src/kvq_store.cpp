@@ -105,7 +105,7 @@ int stats(const Settings& settings) {
 }
 
 int verify(const Settings& settings) {
-  const auto opened = query::open_for_reading(settings.dir, print_notice);
+  const auto opened = open_store_of(settings, false);
   if (!opened) {
     // Damage that shows when the store is opened is an answer to this question.
     return complain(opened.error(), opened.error().code == Code::corrupt ? cli::kIncomplete : cli::kStoreUnavailable);
@@ -154,7 +154,7 @@ int erase(const Settings& settings) {
     const auto selection = selection_of(settings, opened.labels.seq_keys);
     if (!selection) return complain(selection.error(), cli::kUsage);
     Output out(STDOUT_FILENO);
-    const int code = exit_code_of(query::print_erased(*opened.store, *selection, settings.form(), out));
+    const int code = exit_code_of(query::print_erased(opened, *selection, settings.form(), out));
     const auto closed = opened.store->close();
     return closed ? code : complain(closed.error(), cli::kIncomplete);
   });

@@ -24,6 +24,9 @@ namespace kvingest {
 /// be under more than one value.
 inline constexpr std::string_view kReplacedLabelSuffix = ".was";
 
+/// A socket in the directory, where the service that has the store in use answers kvq.
+inline constexpr std::string_view kControlSocketName = "control.sock";
+
 class StoreDirectory {
  public:
   /// Finds or makes the directory for `engine`, checks it against `options` and locks it.

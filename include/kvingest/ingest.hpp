@@ -40,6 +40,40 @@ class Inbox {
   virtual void paused(std::string_view reason) = 0;
 };
 
+/// Records as they will be when all that is ahead in the queue is written. The committer's thread only.
+class RecordView {
+ public:
+  RecordView() = default;
+  RecordView(const RecordView&) = delete;
+  RecordView& operator=(const RecordView&) = delete;
+  virtual ~RecordView() = default;
+  /// As Store::get().
+  virtual Result<bool> get(std::string_view key, Store::ValueVisitor visit) const = 0;
+  /// Every key, in any order, until the visitor returns false. Fails as Store::scan() does.
+  virtual Result<void> keys(FunctionRef<bool(std::string_view key)> visit) const = 0;
+};
+
+/// What became of a request for changes, in records.
+struct ChangeCounts {
+  std::uint64_t put = 0;
+  std::uint64_t not_put = 0;     ///< A condition did not hold.
+  std::uint64_t erased = 0;      ///< That were there.
+  std::uint64_t unnumbered = 0;  ///< Of them, those whose key holds no arrival number where the template makes one.
+};
+
+/// Changes that depend on what the store holds when their turn comes: the conditional writes of RESP.
+class Changes {
+ public:
+  Changes() = default;
+  Changes(const Changes&) = delete;
+  Changes& operator=(const Changes&) = delete;
+  virtual ~Changes() = default;
+  /// Called on the thread that builds the group, in the order of the queue: appends what is to change to `batch`, which
+  /// `records` shows from then on, too. Called anew when the group could not be written.
+  virtual ChangeCounts decide(const RecordView& records, WriteBatch& batch) = 0;
+  [[nodiscard]] virtual std::size_t memory_bytes() const noexcept = 0;
+};
+
 /// Who sent a parcel: one connection, under one name. Shared by the connection and its parcels that are under way;
 /// constant once they exist. A source belongs to the origin that said hello for it last.
 struct Origin {
@@ -59,11 +93,13 @@ struct Parcel {
     refused,    ///< A hello that is not welcome: `refusal` says why.
     failed,     ///< The store has failed; whether it holds the parcel is unknown.
     given_up,   ///< The service was to stop while the store took no writes: nothing of the parcel is stored.
+    no_space,   ///< Of changes: the store takes no writes just now, and nothing was written.
   };
 
   // What the worker says.
   std::shared_ptr<const Origin> origin;
-  WriteBatch batch;  ///< Records without numbers.
+  WriteBatch batch;                  ///< Records without numbers.
+  std::unique_ptr<Changes> changes;  ///< Instead of `batch`: of RESP. `tally.received` is the puts that are asked for.
   std::vector<RejectRecord> rejects;
   std::size_t rejects_bytes = 0;       ///< What they take in memory; see add_reject().
   Tally tally;                         ///< Of the messages in here.
@@ -89,7 +125,7 @@ struct Parcel {
   }
   /// What it costs the queue's budget: also one that holds nothing but a sync takes memory until it is answered.
   [[nodiscard]] std::size_t memory_bytes() const noexcept {
-    return sizeof *this + batch.bytes().size() + rejects_bytes;
+    return sizeof *this + batch.bytes().size() + rejects_bytes + (changes ? changes->memory_bytes() : 0);
   }
   /// Makes it a new one that keeps the memory of its batch.
   void clear() noexcept {

@@ -12,7 +12,8 @@
 //   rejects           RejectTotals
 //   reject/NUMBER     RejectRecord; NUMBER is 8 bytes, big-endian, from 1 in the order of rejection
 //
-// Integers are little-endian; texts have a varint length in front. Every value begins with one format byte, now 1.
+// Integers are little-endian; texts have a varint length in front. Every value begins with one format byte, 1, of
+// `removed` 2.
 //
 // Threads: functions without state. Errors: a value that cannot be decoded is corrupt, and the text names its key.
 #pragma once
@@ -36,6 +37,8 @@ inline constexpr std::string_view kMetaRejectTotals = "rejects";
 inline constexpr std::string_view kMetaRejects = "reject/";
 /// The source of every connection that gives no name; a peer's name never begins with '@'.
 inline constexpr std::string_view kUnnamedSource = "@";
+/// What Redis clients write counts under this one.
+inline constexpr std::string_view kRespSource = "@resp";
 
 /// Classes of messages. Each is counted where it arises and none is computed from another:
 /// received = stored + rejected + blank + duplicate + what is still on its way.
@@ -70,8 +73,9 @@ struct RejectTotals {
 
 /// Records that were stored and are no more.
 struct RemovedTotals {
-  std::uint64_t erased = 0;   ///< By kvq delete.
-  std::uint64_t expired = 0;  ///< By --retain-bytes and --retain-age.
+  std::uint64_t erased = 0;      ///< By kvq delete and over RESP.
+  std::uint64_t expired = 0;     ///< By --retain-bytes and --retain-age.
+  std::uint64_t unnumbered = 0;  ///< Of those erased: keys without the number that the key template makes.
 
   [[nodiscard]] std::string encode() const;
   [[nodiscard]] static Result<RemovedTotals> decode(std::string_view bytes);

@@ -9,6 +9,7 @@ namespace kvingest {
 namespace {
 
 constexpr char kFormat = 1;
+constexpr char kRemovedFormat = 2;  // 1 had no `unnumbered`.
 
 void append_u64(std::string& to, std::uint64_t value) {
   char bytes[8];
@@ -21,8 +22,8 @@ void append_text(std::string& to, std::string_view text) {
   to.append(length, static_cast<std::size_t>(codec::put_varint(length, text.size()) - length)).append(text);
 }
 
-std::string encode_numbers(std::initializer_list<std::uint64_t> numbers) {
-  std::string bytes(1, kFormat);
+std::string encode_numbers(std::initializer_list<std::uint64_t> numbers, char format = kFormat) {
+  std::string bytes(1, format);
   for (const std::uint64_t number : numbers) append_u64(bytes, number);
   return bytes;
 }
@@ -36,8 +37,8 @@ std::string numbered_key(std::string_view first, std::uint64_t number) {
 /// Takes values from the front of an encoded entry; after the first that is not there, everything reads as empty.
 class Decoder {
  public:
-  explicit Decoder(std::string_view bytes) : bytes_(bytes) {
-    ok_ = !bytes_.empty() && bytes_.front() == kFormat;
+  explicit Decoder(std::string_view bytes, char format = kFormat) : bytes_(bytes) {
+    ok_ = !bytes_.empty() && bytes_.front() == format;
     if (ok_) bytes_.remove_prefix(1);
   }
 
@@ -111,14 +112,15 @@ Result<RejectTotals> RejectTotals::decode(std::string_view bytes) {
 }
 
 std::string RemovedTotals::encode() const {
-  return encode_numbers({erased, expired});
+  return encode_numbers({erased, expired, unnumbered}, kRemovedFormat);
 }
 
 Result<RemovedTotals> RemovedTotals::decode(std::string_view bytes) {
-  Decoder in(bytes);
+  Decoder in(bytes, kRemovedFormat);
   RemovedTotals totals;
   totals.erased = in.u64();
   totals.expired = in.u64();
+  totals.unnumbered = in.u64();
   if (!in.whole()) return fail(Code::corrupt, "meta {}: {} bytes that are no totals", kMetaRemoved, bytes.size());
   return totals;
 }

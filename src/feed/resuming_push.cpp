@@ -72,8 +72,9 @@ class Push {
   }
 
   Result<void> talk(Stream& stream, Answers& answers) {
-    const std::string hello = fmt::format("!kv hello source={}{}\n", plan_.source,
-                                          plan_.ack ? fmt::format(" ack={}ms", plan_.ack->count()) : "");
+    const std::string hello = fmt::format("!kv hello source={}{}{}\n", plan_.source,
+                                          plan_.ack ? fmt::format(" ack={}ms", plan_.ack->count()) : "",
+                                          plan_.token.empty() ? "" : " token=" + plan_.token);
     if (!send_text(stream, hello)) return {};
     const auto next = answers.wait_for_welcome(kWelcomePatience);
     if (!next) {

@@ -20,6 +20,7 @@ namespace kvingest::feed {
 struct PushPlan {
   Address to;
   std::string source;
+  std::string token;  ///< Said with the hello; empty: none.
   /// Opens the lines from the first one; called again for each connection.
   std::function<Result<std::unique_ptr<LineSource>>()> open;
   Pace pace;

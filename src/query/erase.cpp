@@ -5,7 +5,7 @@
 
 namespace kvingest::query {
 
-Result<std::uint64_t> erase_records(Store& store, const Selection& selection) {
+Result<std::uint64_t> erase_records(Store& store, const SeqInKey& seq_in_key, const Selection& selection) {
   const auto ledger = read_ledger(store);
   KV_TRY(ledger);
   RemovedTotals removed = ledger->removed;
@@ -15,6 +15,7 @@ Result<std::uint64_t> erase_records(Store& store, const Selection& selection) {
       [&](std::string_view key, std::string_view) {
         batch.erase(key);
         ++removed.erased;
+        if (seq_in_key.is_known() && !seq_in_key.find(key)) ++removed.unnumbered;
       },
       [&]() -> Result<bool> {
         if (batch.empty()) return true;
@@ -29,8 +30,11 @@ Result<std::uint64_t> erase_records(Store& store, const Selection& selection) {
   return erased;
 }
 
-Result<void> print_erased(Store& store, const Selection& selection, RowForm form, Output& out) {
-  const auto erased = erase_records(store, selection);
+Result<void> print_erased(const OpenedStore& opened, const Selection& selection, RowForm form, Output& out) {
+  const auto label = opened.marker.labels.find("key");
+  const auto seq_in_key = SeqInKey::of(label == opened.marker.labels.end() ? std::string_view() : label->second);
+  KV_TRY(seq_in_key);
+  const auto erased = erase_records(*opened.store, *seq_in_key, selection);
   KV_TRY(erased);
   if (form == RowForm::json) {
     JsonWriter json;

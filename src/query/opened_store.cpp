@@ -32,9 +32,7 @@ Result<OpenedStore> open(const StoreOptions& options) {
     return fail(Code::invalid_argument, "{} is {}", options.dir.native(), kUnfinished);
   }
   if (*unfinished && options.notice) options.notice(fmt::format("this store is {}", kUnfinished));
-  KV_TRY(add_header_columns(**store, *marker));
-  RecordLabels labels = RecordLabels::of(*marker);
-  return OpenedStore{*std::move(marker), std::move(labels), *std::move(store)};
+  return opened_store(*std::move(marker), *std::move(store));
 }
 
 }  // namespace
@@ -62,6 +60,12 @@ Result<RecordOptions> record_options_of(const Marker& marker) {
   options.key = label(marker, "key");
   if (!labels.whole_message) options.value = label(marker, "value");
   return options;
+}
+
+Result<OpenedStore> opened_store(Marker marker, std::unique_ptr<Store> store) {
+  KV_TRY(add_header_columns(*store, marker));
+  RecordLabels labels = RecordLabels::of(marker);
+  return OpenedStore{std::move(marker), std::move(labels), std::move(store)};
 }
 
 Result<OpenedStore> open_for_reading(const std::filesystem::path& dir, std::function<void(std::string_view)> notice) {

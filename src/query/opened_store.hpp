@@ -34,6 +34,9 @@ struct OpenedStore {
   std::unique_ptr<Store> store;
 };
 
+/// A store with what its marker and its meta space say about the records.
+[[nodiscard]] Result<OpenedStore> opened_store(Marker marker, std::unique_ptr<Store> store);
+
 /// Opens the store in `dir` for reading with the engine its marker names; not a byte of it changes. `notice` takes one
 /// sentence, for example on a torn tail. Fails as open_store() does.
 [[nodiscard]] Result<OpenedStore> open_for_reading(const std::filesystem::path& dir,

@@ -2,19 +2,13 @@
 
 #include <algorithm>
 
+#include "record/key_prefix.hpp"
+
 namespace kvingest::query {
 namespace {
 
 constexpr std::uint64_t kPageRows = 1'000;
 constexpr std::size_t kPageBytes = 1 << 20;
-
-// The first key behind all that begin with `prefix`; nothing where there is none (0xFF only).
-std::optional<std::string> end_of_prefix(std::string prefix) {
-  while (!prefix.empty() && prefix.back() == '\xFF') prefix.pop_back();
-  if (prefix.empty()) return std::nullopt;
-  prefix.back() = static_cast<char>(static_cast<unsigned char>(prefix.back()) + 1);
-  return prefix;
-}
 
 }  // namespace
 

@@ -45,13 +45,14 @@ Result<void> print_rows(const Store& store, const Selection& selection, bool seq
 }
 
 // The place is found first and the rows are printed then, so that no more than a page of them is held.
-Result<void> print_tail(const Store& store, std::uint64_t count, bool seq_keys, RowForm form, Output& out) {
+Result<void> print_tail(const Store& store, std::uint64_t count, bool seq_keys, RowForm form, Output& out,
+                        std::optional<std::string> end) {
   std::string first;
   const auto found = walk_pages(
-      store, Space::records, {.reverse = true, .limit = count},
+      store, Space::records, {.last = end, .reverse = true, .limit = count},
       [&](std::string_view key, std::string_view) { first = key; }, [] { return Result<bool>(true); });
   KV_TRY(found);
-  Selection selection{.limit = *found};
+  Selection selection{.last = std::move(end), .limit = *found};
   if (*found > 0) selection.first = std::move(first);
   return print_rows(store, selection, seq_keys, form, out);
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "kvingest/store.hpp"
@@ -23,7 +24,8 @@ Result<bool> print_value(const Store& store, const std::string& key, bool seq_ke
 /// Prints the rows of `selection`.
 Result<void> print_rows(const Store& store, const Selection& selection, bool seq_keys, RowForm form, Output& out);
 
-/// Prints the last `count` rows in key order.
-Result<void> print_tail(const Store& store, std::uint64_t count, bool seq_keys, RowForm form, Output& out);
+/// Prints the last `count` rows in key order, of those before `end` where it is given.
+Result<void> print_tail(const Store& store, std::uint64_t count, bool seq_keys, RowForm form, Output& out,
+                        std::optional<std::string> end = std::nullopt);
 
 }  // namespace kvingest::query

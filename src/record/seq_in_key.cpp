@@ -43,6 +43,7 @@ Result<SeqInKey> SeqInKey::of(std::string_view key_template) {
   const auto& parts = compiled->parts();
   found.leads_ = parts.front().kind == TextTemplate::Kind::seq ||
                  (parts.front().kind == TextTemplate::Kind::literal && parts[1].kind == TextTemplate::Kind::seq);
+  if (found.leads_ && parts.front().kind == TextTemplate::Kind::literal) found.prefix_ = parts.front().text;
   if (compiled->is_seq_alone()) {
     found.place_ = Place::whole_key;
   } else if (const auto front = size_before_seq(parts.begin(), parts.end())) {
@@ -64,6 +65,14 @@ std::optional<std::uint64_t> SeqInKey::find(std::string_view key) const noexcept
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), seq);
   if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
   return seq;
+}
+
+std::string SeqInKey::first_key(std::uint64_t seq) const {
+  return place_ == Place::whole_key ? key_of_seq(seq) : fmt::format("{}{:020}", prefix_, seq);
+}
+
+std::string SeqInKey::end_key() const {
+  return place_ == Place::whole_key ? std::string(1, '\x01') : prefix_ + ':';  // Behind '9'.
 }
 
 }  // namespace kvingest

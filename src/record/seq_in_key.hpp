@@ -21,6 +21,9 @@ class SeqInKey {
   [[nodiscard]] bool is_known() const noexcept { return place_ != Place::unknown; }
   /// Keys begin with it: in key order, numbers rise.
   [[nodiscard]] bool leads() const noexcept { return leads_; }
+  /// Where it leads: the first key that may hold `seq` or a later number, and the first behind all numbered ones.
+  [[nodiscard]] std::string first_key(std::uint64_t seq) const;
+  [[nodiscard]] std::string end_key() const;
   /// The number in `key`; nothing where the template cannot have made it.
   [[nodiscard]] std::optional<std::uint64_t> find(std::string_view key) const noexcept;
 
@@ -30,6 +33,7 @@ class SeqInKey {
   Place place_ = Place::unknown;
   std::size_t distance_ = 0;  // Bytes before or behind the digits.
   bool leads_ = false;
+  std::string prefix_;  // Before the number, where it leads.
 };
 
 }  // namespace kvingest

@@ -20,6 +20,7 @@ using WallClock = Retention::WallClock;
 constexpr std::string_view kStoreSlow = "store_slow";
 constexpr std::chrono::milliseconds kRetryFirst = 20ms;
 constexpr std::chrono::milliseconds kRetryLongest = 500ms;  // A feed goes on at most this long after space is back.
+constexpr std::size_t kGroupBytesMax = kBatchBytesMax / 4;  // Beside one parcel more, and what its changes add.
 
 /// Nothing was written, and the same group may be taken later.
 bool is_refusal(const Error& error) {
@@ -59,7 +60,8 @@ Committer::Committer(Store& store, SourceBook book, std::optional<Retention> ret
       // Where a write waits for the disk, the next batch is better cut meanwhile, on another thread.
       commits_inline_(capabilities_.given(options_.level) < Durability::disk && !capabilities_.syncs_each_write),
       book_(std::move(book)),
-      retention_(std::move(retention)) {
+      retention_(std::move(retention)),
+      view_(store_, batch_) {
   if (retention_) expire_due_ = Clock::now();
   const std::uint64_t seq = book_.seq();
   ledger_.first_seq = seq;
@@ -226,8 +228,8 @@ void Committer::take_queue() {
   const std::lock_guard lock(queue_mutex_);
   std::size_t bytes = 0;
   std::size_t count = 0;
-  while (count < queue_.size() && (count == 0 || bytes < options_.queue_bytes / 2))
-    bytes += queue_[count++]->charged_bytes;
+  const std::size_t enough = std::min(options_.queue_bytes / 2, kGroupBytesMax);
+  while (count < queue_.size() && (count == 0 || bytes < enough)) bytes += queue_[count++]->charged_bytes;
   const auto end = queue_.begin() + static_cast<std::ptrdiff_t>(count);
   group_.assign(std::make_move_iterator(queue_.begin()), std::make_move_iterator(end));
   queue_.erase(queue_.begin(), end);
@@ -250,6 +252,11 @@ Committer::Attempt Committer::commit_group() {
     return Attempt::answered;
   }
   if (is_refusal(done.error())) {
+    if (take_back_changes()) return commit_group();
+    if (group_.front()->changes) {
+      answer_group(Parcel::Outcome::no_space, Durability::memory);
+      return Attempt::answered;
+    }
     if (on_refused(done.error())) return Attempt::refused;
     give_up(done.error());
     answer_group(Parcel::Outcome::given_up, Durability::memory);
@@ -265,6 +272,10 @@ Committer::Attempt Committer::commit_group() {
 void Committer::build_group() {
   const bool alone = group_.size() == 1;
   for (const auto& parcel : group_) {
+    if (parcel->changes) {
+      decide(*parcel);
+      continue;
+    }
     if (judge(*parcel)) {
       parcel->batch.number(book_.take_numbers(parcel->batch.puts()));
       if (alone) {
@@ -279,37 +290,6 @@ void Committer::build_group() {
   book_.write_changes(batch_);
   if (retention_ && !batch_.empty()) retention_->add_group(batch_, book_.next_seq(), WallClock::now());
   group_built_ = true;
-}
-
-/// Drops the oldest records that are to go, in a batch of their own. At `kernel`, for what a power cut brings back is
-/// dropped again; its count comes back with it.
-void Committer::expire_some() {
-  {
-    const std::lock_guard lock(queue_mutex_);
-    expire_due_ = Clock::now() + retention_->look_every();
-  }
-  WriteBatch batch;
-  const auto expired = retention_->expire_some(store_, batch, WallClock::now());
-  if (!expired) return latch(expired.error());
-  if (batch.empty()) return;
-  if (const auto written = store_.write(batch, Durability::kernel); !written) {
-    if (!is_refusal(written.error())) latch(written.error());
-    return;  // Refused for want of space: the next look tries again.
-  }
-  retention_->expired();
-  {
-    const std::lock_guard lock(ledger_mutex_);
-    ledger_.expired += *expired;
-  }
-  plan_to_expire();
-}
-
-/// More is to go already: at once, but groups have their turn between.
-void Committer::plan_to_expire() {
-  if (!retention_->is_due(WallClock::now())) return;
-  const std::lock_guard lock(queue_mutex_);
-  expire_due_ = Clock::now();
-  queue_wakes_.notify_one();
 }
 
 /// Whether what `parcel` holds goes into the store: not a hello's, nor a connection's that has been taken over from.
@@ -383,6 +363,7 @@ void Committer::on_committed(bool synced) {
     paused_since_ = {};
   }
   answer_group({}, synced ? Durability::disk : level());
+  if (options_.stored) options_.stored();
   if (options_.sync_interval.count() == 0 || !capabilities_.persistent) return;
   const std::lock_guard lock(queue_mutex_);
   if (synced) {
@@ -451,6 +432,7 @@ void Committer::answer_group(std::optional<Parcel::Outcome> outcome, Durability 
     parcel->on_disk_seq = on_disk;
   }
   batch_.clear();
+  view_.forget();
   group_built_ = false;
   queued_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
   const std::lock_guard lock(queue_mutex_);

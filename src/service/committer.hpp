@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "kvingest/ingest.hpp"
+#include "service/group_view.hpp"
 #include "service/metrics.hpp"
 #include "service/retention.hpp"
 #include "service/run_ledger.hpp"
@@ -44,6 +45,7 @@ struct CommitterOptions {
   RetentionOptions retention;
   std::optional<int> cpu;                          ///< Pin the thread to it.
   std::function<void(const Error&)> store_failed;  ///< Called once, on the thread that saw it; must not block.
+  std::function<void()> stored;  ///< A group is in the store; called on the thread that wrote it, must not block.
 };
 
 class Committer final : public ParcelSink {
@@ -71,6 +73,9 @@ class Committer final : public ParcelSink {
 
   [[nodiscard]] bool failed() const noexcept { return failed_.load(std::memory_order_relaxed); }
 
+  /// Calls `work` while no group is being written: what the store's one writer does besides. Any thread.
+  Result<void> while_at_rest(const std::function<Result<void>(Store& store)>& work);
+
   /// From now on a group that the store refuses is answered as given up and not tried again.
   void give_up_refused();
   /// Commits what waits, syncs, and ends the thread. The workers must have nothing more to hand over.
@@ -91,6 +96,8 @@ class Committer final : public ParcelSink {
   std::unique_ptr<Parcel> commit_here(std::unique_ptr<Parcel>& parcel);
   Attempt commit_group();
   void build_group();
+  void decide(Parcel& parcel);
+  bool take_back_changes();
   bool judge(Parcel& parcel);
   void judge_hello(Parcel& parcel);
   void settle_source(const Parcel& parcel);
@@ -114,6 +121,7 @@ class Committer final : public ParcelSink {
   std::optional<Retention> retention_;
   std::vector<std::unique_ptr<Parcel>> group_;
   WriteBatch batch_;
+  GroupView view_;
   bool group_built_ = false;  // batch_ holds group_: it was refused and is tried again.
   std::optional<Error> failure_;
   std::uint64_t rejects_unsaid_ = 0;

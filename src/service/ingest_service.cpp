@@ -42,6 +42,7 @@ void IngestService::wire_callbacks() {
   options_.feed.plan = &options_.plan;
   options_.feed.agreed_columns = &agreed_columns_;
   options_.committer.store_failed = [this](const Error&) { stop(); };
+  options_.committer.stored = [this] { resp_->stored(); };
   options_.feed.pull_ended = [this] { asio::post(context_, [this] { pull_ended(); }); };
   options_.feed.worker_ended = [this] {
     asio::post(context_, [this] {
@@ -61,12 +62,26 @@ void IngestService::wire_callbacks() {
 }
 
 Result<void> IngestService::open_listeners() {
+  if (!options_.token_file.empty()) {
+    KV_TRY(tokens_.load(options_.token_file));
+    options_.feed.tokens = &tokens_;
+  }
   for (const net::Endpoint& endpoint : options_.listen) {
     listeners_.push_back(std::make_unique<net::Listener>(
         context_,
         [this](net::StreamProtocol::socket socket, std::string peer) { accept(std::move(socket), std::move(peer)); },
         [this] { ++connections_refused_; }));
     KV_TRY(listeners_.back()->open(endpoint));
+  }
+  if (options_.resp) {
+    resp_listener_ = std::make_unique<net::Listener>(
+        context_,
+        [this](net::StreamProtocol::socket socket, std::string peer) {
+          accept_client(std::move(socket), std::move(peer), false);
+        },
+        [this] { ++connections_refused_; });
+    KV_TRY(resp_listener_->open(*options_.resp, "--resp"));
+    resp_listener_->refuse_with(std::string(net::kTooManyClients));
   }
   if (!options_.http) return {};
   auto pages = net::StatusServer::open(*options_.http);
@@ -129,7 +144,7 @@ Result<void> IngestService::start_workers() {
     workers_.push_back(std::move(worker));
     ++workers_running_;
   }
-  return {};
+  return start_resp();
 }
 
 Result<void> IngestService::run() {
@@ -142,10 +157,13 @@ Result<void> IngestService::run() {
     asio::error_code ignored;
     signals.clear(ignored);  // From now on a signal does what it does by default.
   });
+  asio::signal_set hangup(context_, SIGHUP);
+  reload_at_hangup(hangup);
   Result<void> outcome = start_workers();
   if (outcome) outcome = announce();
   if (outcome) {
     for (const auto& listener : listeners_) listener->start();
+    serve_clients();
     for (const net::Endpoint& from : options_.connect) {
       workers_[next_worker_++ % workers_.size()]->pull(from);
       ++pulls_open_;
@@ -159,12 +177,26 @@ Result<void> IngestService::run() {
   return outcome ? finished : outcome;
 }
 
+/// A closed terminal sends it, too, and is no reason to stop.
+void IngestService::reload_at_hangup(asio::signal_set& hangup) {
+  hangup.async_wait([this, &hangup](const asio::error_code& error, int) {
+    if (error) return;
+    if (!options_.token_file.empty()) {
+      const auto loaded = tokens_.load(options_.token_file);
+      if (loaded) log_info("{} tokens are valid from now on; who has connected stays", tokens_.size());
+      if (!loaded) log_error("the tokens stay as they were: {}", loaded.error().text);
+    }
+    reload_at_hangup(hangup);
+  });
+}
+
 /// Says where everything is served, when it is.
 Result<void> IngestService::announce() {
   start_pages();
   if (!options_.ready) return {};
   std::vector<ListenerPlace> places;
   for (const auto& listener : listeners_) places.push_back({"feed", listener->address()});
+  if (resp_listener_) places.push_back({"resp", resp_listener_->address()});
   if (pages_) places.push_back({"http", pages_->address()});
   return options_.ready(places);
 }
@@ -192,7 +224,8 @@ void IngestService::start_pages() {
                      [this] {
                        const StatusLook now = look(false);
                        return net::StatusPages::Health{is_healthy(now), health_json(now)};
-                     }});
+                     }},
+                options_.feed.tokens);
 }
 
 StatusLook IngestService::look(bool with_sources) const {
@@ -220,7 +253,10 @@ void IngestService::begin_drain() {
   if (options_.stopping) options_.stopping();
   idle_check_.cancel();
   for (const auto& listener : listeners_) listener->stop();
+  if (resp_listener_) resp_listener_->stop();
+  if (control_listener_) control_listener_->stop();
   for (const auto& worker : workers_) worker->drain();
+  if (resp_) resp_->drain();
   // A store that takes no writes must not keep the process for ever.
   drain_deadline_.expires_after(options_.feed.drain_timeout);
   drain_deadline_.async_wait([this](const asio::error_code& error) {
@@ -243,6 +279,7 @@ void IngestService::pull_ended() {
 
 Result<void> IngestService::finish() {
   for (const auto& worker : workers_) worker->join();
+  if (resp_) resp_->join();
   if (pages_) pages_->stop();
   Result<void> committed = committer_ ? committer_->stop() : Result<void>();
   if (committer_) {

@@ -5,6 +5,8 @@
 //   kv-feed-N   one for each worker (net/feed_worker.hpp), pinned: sockets, messages, records
 //   kv-commit   groups, syncs and answers (service/committer.hpp)
 //   kv-http     two, where --http is given: pages for people and monitoring
+//   kv-resp-N   Redis clients, and kvq through DIR/control.sock (net/resp_server.hpp)
+//   kv-resp-aside  what takes long of what they ask
 //   and those of the engine: a helper of mmap, RocksDB's background threads
 //
 // Lifetime: open() to run() to destruction, on one thread; stop() may be called on any thread.
@@ -12,6 +14,7 @@
 #pragma once
 
 #include <asio/io_context.hpp>
+#include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
 #include <atomic>
 #include <chrono>
@@ -26,9 +29,11 @@
 #include "net/feed_options.hpp"
 #include "net/feed_worker.hpp"
 #include "net/listener.hpp"
+#include "net/resp_server.hpp"
 #include "net/status_server.hpp"
 #include "record/agreed_columns.hpp"
 #include "record/record_plan.hpp"
+#include "service/admin.hpp"
 #include "service/committer.hpp"
 #include "service/status_pages.hpp"
 
@@ -43,6 +48,12 @@ struct ServiceOptions {
   std::vector<net::Endpoint> listen;
   std::vector<net::Endpoint> connect;
   std::optional<net::Endpoint> http;            ///< Serve /status, /metrics and /healthz here.
+  std::optional<net::Endpoint> resp;            ///< Serve Redis clients here.
+  std::size_t resp_threads = 1;                 ///< Besides, they serve DIR/control.sock.
+  std::size_t clients_max = 10'000;             ///< Further Redis clients are refused.
+  std::filesystem::path token_file;             ///< Who may connect; empty: everybody.
+  bool allow_flush = false;                     ///< FLUSHDB is served.
+  SeqInKey seq_in_key;                          ///< Of the plan's key template.
   std::vector<std::optional<int>> worker_cpus;  ///< One worker each; nullopt: not pinned.
   std::size_t connections_max = 1024;           ///< Further producers are refused.
   std::uint64_t messages_max = 0;               ///< Stop after so many; 0: no limit.
@@ -93,10 +104,16 @@ class IngestService {
   Result<void> start_workers();
   Result<void> announce();
   void start_pages();
+  Result<void> start_resp();
+  void open_control_socket();
+  [[nodiscard]] net::RespOptions resp_options();
+  void accept_client(net::StreamProtocol::socket socket, std::string peer, bool local);
+  void serve_clients();
   [[nodiscard]] std::size_t connections() const;
   [[nodiscard]] StatusLook look(bool with_sources) const;
   void wire_callbacks();
   void begin_drain();
+  void reload_at_hangup(asio::signal_set& hangup);
   void check_idle();
   void pull_ended();
   Result<void> finish();
@@ -108,8 +125,14 @@ class IngestService {
   std::vector<std::unique_ptr<net::FeedWorker>> workers_;
   std::vector<std::unique_ptr<net::Listener>> listeners_;
   std::unique_ptr<net::StatusServer> pages_;
+  std::unique_ptr<net::Listener> resp_listener_;
+  std::unique_ptr<net::Listener> control_listener_;
+  std::optional<Admin> admin_;
+  net::RespOptions resp_options_;
+  std::unique_ptr<net::RespServer> resp_;
   ServiceFacts facts_;
   AgreedColumns agreed_columns_;
+  net::TokenBook tokens_;
   asio::steady_timer idle_check_;
   asio::steady_timer drain_deadline_;
   std::size_t next_worker_ = 0;

@@ -15,6 +15,8 @@ Result<SourceBook> SourceBook::load(const Store& store) {
   KV_TRY(store.get(Space::meta, kMetaSeq, [&](std::string_view value) { keep(decode_seq(value), book.seq_); }));
   KV_TRY(store.get(Space::meta, kMetaRejectTotals,
                    [&](std::string_view value) { keep(RejectTotals::decode(value), book.rejects_); }));
+  KV_TRY(store.get(Space::meta, kMetaRemoved,
+                   [&](std::string_view value) { keep(RemovedTotals::decode(value), book.removed_); }));
   KV_TRY(store.get(Space::meta, kMetaColumns,
                    [&](std::string_view value) { keep(decode_columns(value), book.columns_); }));
   const std::string first(kMetaSources);
@@ -72,6 +74,10 @@ void SourceBook::write_changes(WriteBatch& batch) const {
   for (const auto& [name, record] : changed_) batch.put_meta(source_key(name), record.encode());
   if (next_seq_ != seq_) batch.put_meta(kMetaSeq, encode_seq(next_seq_));
   if (rejects_changed_) batch.put_meta(kMetaRejectTotals, next_rejects_.encode());
+  if (next_removed_.erased != removed_.erased) {
+    batch.put_meta(kMetaRemoved, next_removed_.encode());
+    batch.erase_meta(kMetaHeld);  // The next run with a limit counts again.
+  }
   if (next_columns_ != columns_) batch.put_meta(kMetaColumns, encode_columns(next_columns_));
 }
 
@@ -79,6 +85,7 @@ void SourceBook::commit() {
   for (auto& [name, record] : changed_) sources_[name] = record;
   seq_ = next_seq_;
   rejects_ = next_rejects_;
+  removed_ = next_removed_;
   columns_ = next_columns_;
   discard();
 }
@@ -87,6 +94,7 @@ void SourceBook::discard() {
   changed_.clear();
   next_seq_ = seq_;
   next_rejects_ = rejects_;
+  next_removed_ = removed_;
   rejects_changed_ = false;
   next_columns_ = columns_;
 }

@@ -44,6 +44,11 @@ class SourceBook {
   void add_rejects(const std::vector<RejectRecord>& rejects, std::uint64_t kept_bytes_max, WriteBatch& batch);
   /// Keeps the columns for the store, with the group being built.
   void keep_columns(const std::string& columns) { next_columns_ = columns; }
+  /// Counts records that the group being built erases.
+  void count_erased(std::uint64_t erased, std::uint64_t unnumbered) noexcept {
+    next_removed_.erased += erased;
+    next_removed_.unnumbered += unnumbered;
+  }
   /// Adds the changed entries to the group's batch.
   void write_changes(WriteBatch& batch) const;
   /// The group is in the store.
@@ -55,11 +60,13 @@ class SourceBook {
   std::map<std::string, SourceRecord, std::less<>> sources_;
   std::uint64_t seq_ = 0;
   RejectTotals rejects_;
+  RemovedTotals removed_;  // Where retention is on, it has the newer ones, and nothing is erased here.
   std::string columns_;
 
   std::map<std::string, SourceRecord, std::less<>> changed_;
   std::uint64_t next_seq_ = 0;
   RejectTotals next_rejects_;
+  RemovedTotals next_removed_;
   bool rejects_changed_ = false;
   std::string next_columns_;
 };

@@ -17,10 +17,11 @@ class ScriptedStore final : public Store {
  public:
   explicit ScriptedStore(Capabilities capabilities = {}) : capabilities_(capabilities) {}
 
-  /// The next writes fail with these codes, in order; then they succeed.
-  void fail_next(std::vector<Code> codes) {
+  /// The next writes, or those behind the first `after`, fail with these codes, in order; then they succeed.
+  void fail_next(std::vector<Code> codes, int after = 0) {
     const std::lock_guard lock(mutex_);
     codes_.assign(codes.begin(), codes.end());
+    passes_ = after;
   }
   void fail_syncs() {
     const std::lock_guard lock(mutex_);
@@ -59,7 +60,9 @@ class ScriptedStore final : public Store {
     std::unique_lock lock(mutex_);
     ++attempts_;
     wakes_.wait(lock, [this] { return !held_; });
-    if (!codes_.empty()) {
+    if (passes_ > 0) {
+      --passes_;
+    } else if (!codes_.empty()) {
       const Code code = codes_.front();
       codes_.pop_front();
       return fail(code, "scripted");
@@ -119,6 +122,7 @@ class ScriptedStore final : public Store {
   std::deque<Code> codes_;
   std::vector<Durability> levels_;
   int attempts_ = 0;
+  int passes_ = 0;
   int syncs_ = 0;
   bool syncs_fail_ = false;
   bool held_ = false;
