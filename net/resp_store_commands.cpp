@@ -151,7 +151,7 @@ std::string range_answer(const Store& store, const RangeRequest& request, int ve
       to.error(kTooLargeReply);
       return text;
     }
-    if (*page < limit && rows.size() - before < kPageBytes) break;
+    if (request.page || (*page < limit && rows.size() - before < kPageBytes)) break;
     if (request.reverse) {
       last = std::move(reached);
     } else {

@@ -21,6 +21,7 @@ struct RangeRequest {
   std::optional<std::string> last;
   std::uint64_t limit = 1'000;
   bool reverse = false;
+  bool page = false;  ///< The answer may end early, with one record at least: the caller asks for more behind it.
 };
 
 /// The whole answer: an array of key, value, key, value ..., or an error.

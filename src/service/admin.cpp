@@ -70,7 +70,7 @@ Result<void> Admin::get(const std::vector<std::string>& words, net::RespWriter& 
 Result<void> Admin::range(const std::vector<std::string>& words, net::RespWriter& to) const {
   const auto space = space_of(words[1]);
   KV_TRY(space);
-  net::RangeRequest request{.space = *space, .reverse = net::same_word(words[5], "rev")};
+  net::RangeRequest request{.space = *space, .reverse = net::same_word(words[5], "rev"), .page = true};
   if (!words[2].empty()) request.first = words[2];
   if (!words[3].empty()) request.last = words[3];
   std::int64_t limit = 0;

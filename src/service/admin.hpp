@@ -3,7 +3,7 @@
 //   MARKER                                      engine, format version, time of creation, labels
 //   COUNT                                       number of records
 //   GET records|meta KEY                        a value, or null
-//   RANGE records|meta FIRST LAST LIMIT FWD|REV key, value, key, value ...; '' is no bound
+//   RANGE records|meta FIRST LAST LIMIT FWD|REV key, value, key, value ..., some 1 MiB at most; '' is no bound
 //   STATS                                       name, number, name, number ...
 //   VERIFY                                      records, bytes checked, torn tail
 //   BACKUP DIR, COMPACT                         through control.sock only: they write files

@@ -63,8 +63,8 @@ TEST_CASE("redis-cli completes and hints: it reads what the commands are") {
   const World world;
   const Finished help = world.cli({}, "help kv.tail\nhelp set\n");
   CAPTURE(help.out, help.err);
-  CHECK(help.out.find("KV.TAIL after [COUNT count] [BLOCK milliseconds]") != std::string::npos);
-  CHECK(help.out.find("SET key value [NX|XX] [GET]") != std::string::npos);
+  CHECK(help.out.find("after [COUNT count] [BLOCK milliseconds]") != std::string::npos);
+  CHECK(help.out.find("key value [NX|XX] [GET]") != std::string::npos);
 }
 
 TEST_CASE("redis-benchmark runs its usual tests without an error") {
