@@ -7,7 +7,7 @@
 namespace kvingest::query {
 namespace {
 
-constexpr std::size_t kPageRows = 1'000;
+constexpr std::size_t kRemotePageRows = 1'000;
 constexpr std::size_t kEraseKeysMax = 1'000;
 
 std::string_view word_of(Space space) {
@@ -57,7 +57,7 @@ class RemoteStore final : public Store {
   }
 
   Result<std::size_t> scan(Space space, const Range& range, EntryVisitor visit) const override {
-    const std::size_t limit = std::min(range.limit, kPageRows);
+    const std::size_t limit = std::min(range.limit, kRemotePageRows);
     std::optional<std::string> first;
     std::optional<std::string> last;
     if (range.first) first = *range.first;

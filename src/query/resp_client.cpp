@@ -17,8 +17,8 @@ namespace {
 constexpr int kDepthMax = 4;  // Of arrays in arrays: what KV.ADMIN answers has two.
 constexpr std::int64_t kBulkBytesMax = std::int64_t{128} << 20;
 constexpr std::int64_t kItemsMax = std::int64_t{1} << 24;
-constexpr std::size_t kLineBytesMax = std::size_t{64} << 10;
-constexpr std::size_t kReadBytes = std::size_t{64} << 10;
+constexpr std::size_t kReplyLineBytesMax = std::size_t{64} << 10;
+constexpr std::size_t kReplyReadBytes = std::size_t{64} << 10;
 
 /// "ERR io_error: cannot read" becomes an error of that code.
 Error error_of(std::string_view line, std::string_view place) {
@@ -85,10 +85,10 @@ Result<void> RespClient::send(std::string_view bytes) {
 Result<void> RespClient::fill() {
   unread_.erase(0, std::exchange(at_, 0));
   const std::size_t before = unread_.size();
-  unread_.resize(before + kReadBytes);
+  unread_.resize(before + kReplyReadBytes);
   ssize_t got = 0;
   do {
-    got = ::recv(fd_, unread_.data() + before, kReadBytes, 0);
+    got = ::recv(fd_, unread_.data() + before, kReplyReadBytes, 0);
   } while (got < 0 && errno == EINTR);
   unread_.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
   if (got < 0) return fail(errno, "receive from {}", place_);
@@ -104,7 +104,8 @@ Result<std::string> RespClient::read_line() {
       at_ = end + 2;
       return line;
     }
-    if (unread_.size() - at_ > kLineBytesMax) return fail(Code::io_error, "{} answers with a line without end", place_);
+    if (unread_.size() - at_ > kReplyLineBytesMax)
+      return fail(Code::io_error, "{} answers with a line without end", place_);
     KV_TRY(fill());
   }
 }
