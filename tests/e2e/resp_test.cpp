@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <set>
 
 #include "tests/e2e/e2e.hpp"
@@ -21,6 +22,11 @@ Service::Options with_resp(const std::string& store, std::vector<std::string> ar
 
 RespPeer client_of(const Service& service) {
   return RespPeer(service.address("resp"));
+}
+
+/// All of the lines are durable.
+void feed(const Service& service, const std::string& lines) {
+  CHECK(service.sync(lines).word == "synced");
 }
 
 Finished kvq_on(std::vector<std::string> args) {
@@ -140,7 +146,7 @@ TEST_CASE("what cannot be kept is refused with a reason, and what is not known h
 TEST_CASE("flushing erases everything in one step where it is allowed") {
   Service service(with_resp("lmdb", {"--allow-flush", "--durability", "kernel"}));
   RespPeer peer = client_of(service);
-  service.sync(numbered_lines(1'000));
+  feed(service, numbered_lines(1'000));
   CHECK(peer.ask({"SET", "a", "1"}) == "+OK");
   CHECK(peer.ask({"FLUSHDB"}) == "+OK");
   CHECK(peer.ask({"DBSIZE"}) == "0");
@@ -155,7 +161,7 @@ TEST_CASE("the ledger balances over records of feeds and of clients, by number a
     CAPTURE(key);
     Service service(with_resp("mmap", {"--key", key}));
     RespPeer peer = client_of(service);
-    service.sync(numbered_lines(100));
+    feed(service, numbered_lines(100));
     for (int i = 0; i < 20; ++i) CHECK(peer.ask({"SET", fmt::format("name {}", i % 10), "v"}) == "+OK");
     CHECK(peer.ask({"SETNX", "name 1", "v"}) == "0");
     CHECK(peer.ask({"DEL", "name 1", "name 2"}) == "2");
@@ -232,7 +238,7 @@ TEST_CASE("iterating gives every key that stays, whatever is written meanwhile a
 
 TEST_CASE("ranges are in key order, both ways, with bounds and limits") {
   Service service(with_resp("mmap"));
-  service.sync(numbered_lines(2'500, "m"));
+  feed(service, numbered_lines(2'500, "m"));
   RespPeer peer = client_of(service);
   const auto key = [](int number) {
     const auto byte = [&](int shift) { return static_cast<char>((number >> shift) & 0xFF); };
@@ -250,13 +256,13 @@ TEST_CASE("a follower gets each record that arrives, and waits for it") {
   Service service(with_resp("lmdb", {"--key", "k/{seq}"}));
   RespPeer peer = client_of(service);
   CHECK(peer.ask({"KV.TAIL", "$"}) == "nil");
-  service.sync("one\ntwo\n");
+  feed(service, "one\ntwo\n");
   CHECK(peer.ask({"KV.TAIL", "0", "COUNT", "1"}) == fmt::format("[1 [\"k/{:020}\" \"one\"]]", 1));
   CHECK(peer.ask({"KV.TAIL", "1"}) == fmt::format("[2 [\"k/{:020}\" \"two\"]]", 2));
   CHECK(peer.ask({"KV.TAIL", "2", "BLOCK", "10"}) == "nil");
   peer.send({"KV.TAIL", "2", "BLOCK", "0"});
   CHECK_FALSE(peer.stream().read_some(50ms));
-  service.sync("three\n");
+  feed(service, "three\n");
   CHECK(peer.answer() == fmt::format("[3 [\"k/{:020}\" \"three\"]]", 3));
   CHECK(peer.ask({"PING"}) == "+PONG");
   peer.send({"KV.TAIL", "3", "BLOCK", "0"});  // It is let go when the service stops.
@@ -364,7 +370,7 @@ TEST_CASE("kvq works on a store in use, through the directory and over the netwo
     CAPTURE(store);
     const TempDir temp;
     Service service(with_resp(store));
-    service.sync(numbered_lines(1'500));
+    feed(service, numbered_lines(1'500));
     const auto by_dir = [&](std::vector<std::string> args) {
       args.insert(args.end(), {"--dir", service.dir().native()});
       return kvq_on(std::move(args));
@@ -402,10 +408,10 @@ TEST_CASE("kvq works on a store in use, through the directory and over the netwo
 
 TEST_CASE("kvq tail follows a running service") {
   Service service(with_resp("mmap"));
-  service.sync("one\ntwo\n");
+  feed(service, "one\ntwo\n");
   Process tail({program("kvq"), "tail", "-f", "-n", "1", "--dir", service.dir().native()});
   REQUIRE(eventually([&] { return tail.out_text() == "2\ttwo\n"; }));
-  service.sync("three\n");
+  feed(service, "three\n");
   CHECK(eventually([&] { return tail.out_text() == "2\ttwo\n3\tthree\n"; }));
   tail.signal(SIGINT);
   CHECK(tail.finish().code == 130);
