@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <set>
 
 #include "tests/e2e/e2e.hpp"
@@ -248,7 +247,9 @@ TEST_CASE("ranges are in key order, both ways, with bounds and limits") {
   CHECK(peer.ask({"KV.RANGE", "", "", "REV", "LIMIT", "1"}) == "[" + key(2'500) + " \"m 2499\"]");
   CHECK(peer.ask({"KV.RANGE", "5", "3"}) == "[]");
   const std::string all = peer.ask({"KV.RANGE", "", "", "LIMIT", "100000"});
-  CHECK(std::ranges::count(all, 'm') == 2'500);
+  std::size_t rows = 0;
+  for (std::size_t at = all.find(" \"m "); at != std::string::npos; at = all.find(" \"m ", at + 1)) ++rows;
+  CHECK(rows == 2'500);
   CHECK(peer.ask({"KV.RANGE", "a", "b", "LIMIT"}) == "-ERR syntax error");
 }
 
