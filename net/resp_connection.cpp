@@ -43,13 +43,16 @@ asio::awaitable<void> RespConnection::run() {
   while (!session_.ended() && !lost_) {
     take_input();
     follow();
+    const bool was_full = is_full();
     send_output();
     count_memory();
     if (session_.ended() || lost_) break;
     if (session_.tails()) {
       co_await wait_for_records();
-    } else if (session_.waits() || session_.output().size() >= RespSession::kOutputBytesMax) {
+    } else if (session_.waits() || is_full()) {
       co_await woken();
+    } else if (was_full) {
+      co_await asio::post(worker_.context(), asio::use_awaitable);  // There may be whole requests in what was kept.
     } else if (draining_ || end_of_input_) {
       break;
     } else {
@@ -66,6 +69,10 @@ asio::awaitable<void> RespConnection::run() {
   session_.end();
   while (!session_.settled()) co_await woken();
   co_await say_goodbye();
+}
+
+bool RespConnection::is_full() {
+  return session_.output().size() >= RespSession::kOutputBytesMax;
 }
 
 /// Lets the session take what has been kept of the input.

@@ -45,6 +45,7 @@ class RespConnection {
  private:
   enum class Turn : std::uint8_t { read, drained };
 
+  [[nodiscard]] bool is_full();
   void take_input();
   Turn read_turn();
   void send_output();
