@@ -71,6 +71,14 @@ int with_writable_store(const Settings& settings, FunctionRef<int(query::OpenedS
   return with(open_store_of(settings, true), work);
 }
 
+int with_store_alone(const Settings& settings, FunctionRef<int(query::OpenedStore& opened)> work) {
+  if (settings.connect) {
+    return complain({Code::invalid_argument, 0, "this needs the store itself: stop its service, and say --dir"},
+                    cli::kUsage);
+  }
+  return with(query::open_for_writing(settings.dir, print_notice), work);
+}
+
 Result<query::Selection> selection_of(const Settings& settings, bool seq_keys) {
   auto prefix = bound(settings.prefix, false);
   KV_TRY(prefix);

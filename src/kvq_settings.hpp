@@ -64,6 +64,8 @@ int exit_code_of(const Result<bool>& done);
 [[nodiscard]] Result<query::OpenedStore> open_store_of(const Settings& settings, bool for_writing);
 int with_store(const Settings& settings, FunctionRef<int(query::OpenedStore& opened)> work);
 int with_writable_store(const Settings& settings, FunctionRef<int(query::OpenedStore& opened)> work);
+/// The same for what gives numbers and rejects out: a running service does that by itself, so nobody may have it open.
+int with_store_alone(const Settings& settings, FunctionRef<int(query::OpenedStore& opened)> work);
 
 /// The keys that --prefix, --from, --to, --limit and --reverse name. Fails with: invalid_argument.
 [[nodiscard]] Result<query::Selection> selection_of(const Settings& settings, bool seq_keys);

@@ -78,7 +78,7 @@ int convert_into(const Settings& settings, const OpenedStore& source, const Targ
 }
 
 int replay(const Settings& settings) {
-  return with_writable_store(settings, [&](OpenedStore& opened) {
+  return with_store_alone(settings, [&](OpenedStore& opened) {
     auto options = query::record_options_of(opened.marker);
     if (!options) return complain(options.error(), cli::kIncomplete);
     if (settings.columns) {
@@ -163,7 +163,7 @@ int erase(const Settings& settings) {
 int import_records(const Settings& settings) {
   const auto form = query::parse_import_form(settings.import_form);
   if (!form) return complain(form.error(), cli::kUsage);
-  return with_writable_store(settings, [&](OpenedStore& opened) {
+  return with_store_alone(settings, [&](OpenedStore& opened) {
     Output out(STDOUT_FILENO);
     const int code = exit_code_of(query::print_import(opened, settings.input, *form, settings.form(), out));
     const auto closed = opened.store->close();
