@@ -363,14 +363,14 @@ std::span<const RespCommand> resp_commands() noexcept {
 }
 
 const RespCommand* find_command(std::string_view name) noexcept {
-  static const auto kNames = by_name();
+  static const auto names = by_name();
   constexpr std::size_t kNameBytesMax = 16;
   if (name.size() > kNameBytesMax) return nullptr;
   char lower[kNameBytesMax];
   std::transform(name.begin(), name.end(), lower,
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; });
-  const auto at = kNames.find(std::string_view(lower, name.size()));
-  return at == kNames.end() ? nullptr : at->second;
+  const auto at = names.find(std::string_view(lower, name.size()));
+  return at == names.end() ? nullptr : at->second;
 }
 
 std::string lower_case(std::string_view word) {
