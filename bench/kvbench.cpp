@@ -387,6 +387,9 @@ int run_kvbench(int argc, char** argv) {
   CompareSettings files;
   ReportSettings report;
   declare(line, settings, bound, files, report);
+  line.example("ingest --messages 2000000", "measures each store beside what the kernel can hand over");
+  line.example("run --suite quick --store all", "a look at everything within some 90 seconds");
+  line.example("compare before/results.json now/results.json", "says what became better or worse");
   const std::vector<const char*> arguments = with_command(argc, argv);
   if (const auto ending = line.parse(static_cast<int>(arguments.size()), arguments.data(), environ))
     return cli::print(*ending);

@@ -314,6 +314,9 @@ int run_kvfeed(int argc, char** argv) {
   cli::CommandLine line("kvfeed",
                         "Sends a text feed: numbered messages, synthetic trades or a file, as lines over TCP.");
   declare(line.root(), settings);
+  line.example("--connect 127.0.0.1:5555 --file data.csv", "sends a file and waits until all of it is stored");
+  line.example("--connect 127.0.0.1:5555 --ticks --messages 1000000 --rate 50000", "sends trades at a steady rate");
+  line.example("--listen 127.0.0.1:5556 --messages 1000000", "waits for kvingest --connect and sends numbered lines");
   if (const auto ending = line.parse(argc, argv, environ)) return cli::print(*ending);
   if (const std::string wrong = conflict(settings); !wrong.empty()) return cli::print(line.usage_error(wrong));
   const auto address = feed::Address::parse(settings.listen ? *settings.listen : settings.connect.value_or(""));

@@ -6,6 +6,7 @@
 
 #include <csignal>
 
+#include "base/cli_commands.hpp"
 #include "base/json_writer.hpp"
 #include "base/log.hpp"
 #include "http/load/preset.hpp"
@@ -117,42 +118,35 @@ void declare_get(cli::Command& command, Settings& s) {
   declare_asking(command, s);
 }
 
-void declare_sources(cli::Command&, Settings&) {}
-
 void declare_check(cli::Command& command, Settings& s) {
   command.positional("PRESET", &s.preset, "a source's name, or a file that ends in .toml").require();
 }
 
-struct CommandRow {
-  const char* name;
-  const char* help;
-  int (*run)(const Settings&);
-  void (*declare)(cli::Command&, Settings&);
-};
+/// What every command takes.
+void declare_common(cli::Command& command, Settings& s) {
+  command.flag("json", &s.json, "print the result as one JSON object");
+}
 
-constexpr CommandRow kCommands[] = {
+constexpr cli::CommandRow<Settings> kCommands[] = {
     {"load", "load symbols of one source", load, declare_load},
     {"run", "load all that a file of jobs names", run_jobs, declare_run},
     {"get", "download URLs, many at once; what breaks is resumed", get, declare_get},
-    {"sources", "list the sources, the name first", sources, declare_sources},
+    {"sources", "list the sources, the name first", sources},
     {"check", "prove a source's preset against its own examples, offline", check, declare_check},
 };
 
 int run(int argc, char* argv[]) {
   Settings settings;
   cli::CommandLine line("kvfetch", "Fetches data over HTTP, into a store or into files.");
-  for (const CommandRow& row : kCommands) {
-    cli::Command& command = line.command(row.name, row.help);
-    row.declare(command, settings);
-    command.flag("json", &settings.json, "print the result as one JSON object");
-  }
+  cli::declare_commands(line, kCommands, settings, declare_common);
+  line.example("load --source stooq-daily --symbols aapl.us,msft.us --from 2020-01-01 --dir bars",
+               "loads daily prices, and goes on where it was when it is run again");
+  line.example("run jobs.toml --dir bars --dry-run", "shows what a file of jobs would ask, and how long it takes");
+  line.example("get https://example.org/a.csv https://example.org/b.csv", "downloads both at once");
   if (const auto ending = line.parse(argc, argv, environ)) return cli::print(*ending);
   log_to_stderr("kvfetch", LogLevel::info);
   std::signal(SIGPIPE, SIG_IGN);  // A write to a kvingest that is gone tells by itself.
-  for (const CommandRow& row : kCommands) {
-    if (line.chosen() == row.name) return row.run(settings);
-  }
-  return cli::kUsage;
+  return cli::run_chosen(line, kCommands, settings);
 }
 
 }  // namespace

@@ -60,8 +60,15 @@ struct Written {
 constexpr std::uint64_t kDemoMessages = 1'000'000;
 constexpr std::string_view kDefaultListen = "127.0.0.1:5555";
 
+std::vector<std::string> engine_names() {
+  std::vector<std::string> names;
+  for (const Engine* engine : engines()) names.emplace_back(engine->name);
+  return names;
+}
+
 void declare(cli::Command& line, Written& w) {
-  line.text("store", &w.store, "NAME[,k=v...]", "engine and its options; --list-stores shows them");
+  line.text("store", &w.store, "NAME[,k=v...]", "engine and its options; --list-stores shows them")
+      .suggest(engine_names());
   line.text("dir", &w.dir, "PATH", "store directory, created if missing (default kvdata)");
   line.flag("list-stores", &w.list_stores, "print every engine with its options and end");
   line.list("listen", &w.listen, "HOST:PORT",
@@ -86,7 +93,8 @@ void declare(cli::Command& line, Written& w) {
   line.text("value", &w.value, "TEMPLATE", "how the value is made (default the whole message; {value} for kv)");
   line.flag("force-template", &w.force_template, "go on with other templates than the store was made with");
   line.text("durability", &w.durability, "LEVEL",
-            "what an acknowledged record survives: disk, interval:T, kernel, memory");
+            "what an acknowledged record survives: disk, interval:T, kernel, memory")
+      .suggest({"disk", "interval:1s", "kernel", "memory"});
   line.size("max-line", &w.max_line, "a longer message is rejected and the feed goes on; at most 64M");
   line.size("line-bytes", &w.line_bytes, "budget of each worker for unfinished messages");
   line.size("rejects-max", &w.rejects_max, "bytes of rejected messages that are kept");
@@ -109,7 +117,8 @@ void declare(cli::Command& line, Written& w) {
               "threads that serve them (default one fewer than there are CPUs, 1 to 4)", 1, 64);
   line.number("max-clients", &w.max_clients, "N", "refuse further Redis clients", 1);
   line.flag("allow-flush", &w.allow_flush, "FLUSHDB erases every record");
-  line.text("http", &w.http, "HOST:PORT", "serve /status (JSON), /metrics (Prometheus) and /healthz here");
+  line.text("http", &w.http, "HOST:PORT",
+            "serve a status page here, with keys, values and charts; and /status, /metrics, /healthz");
   line.text("token-file", &w.token_file, "FILE",
             "who may connect: a line each, NAME ro|rw TOKEN; read again at SIGHUP");
   line.flag("insecure", &w.insecure,
@@ -369,6 +378,10 @@ std::variant<KvingestOptions, cli::Ending> read_options(int argc, const char* co
     options = std::move(*checked);
     return {};
   });
+  line.example("--store lmdb --dir kvdata --format csv --header --key '{symbol}/{date}'",
+               "takes csv from whoever connects to 127.0.0.1:5555, as `nc -N 127.0.0.1 5555 < FILE` does");
+  line.example("--connect 127.0.0.1:5556 --durability interval:1s", "pulls from a feed and syncs each second");
+  line.example("--demo", "starts a feed beside itself, ingests a million lines and prints the rate");
   if (auto ending = line.parse(argc, argv, environment)) return std::move(*ending);
   if (written.list_stores) return cli::Ending{cli::kDone, list_of_stores(), {}};
   return options;

@@ -6,12 +6,11 @@
 
 #include <csignal>
 
+#include "base/cli_commands.hpp"
 #include "kvq_settings.hpp"
 
 namespace kvingest::kvq {
 namespace {
-
-void declare_nothing(cli::Command&, Settings&) {}
 
 void declare_get(cli::Command& command, Settings& settings) {
   command.positional("KEY", &settings.key, "the key; a number in a {seq} store; \\xNN for any byte").require();
@@ -73,7 +72,9 @@ void declare_import(cli::Command& command, Settings& settings) {
 }
 
 void declare_rejects(cli::Command& command, Settings& settings) {
-  command.positional("ACTION", &settings.action, "list; export (the raw bytes, a message a line); replay").require();
+  command.positional("ACTION", &settings.action, "list; export (the raw bytes, a message a line); replay")
+      .suggest({"list", "export", "replay"})
+      .require();
   command.text("columns", &settings.columns, "A,B,...", "replay: the columns of csv, where the store does not know");
 }
 
@@ -90,56 +91,55 @@ void declare_repair(cli::Command& command, Settings& settings) {
   command.text("to", &settings.target, "TARGET", "the new directory; what is lost goes to TARGET.lost");
 }
 
-struct CommandRow {
-  const char* name;
-  const char* help;
-  int (*run)(const Settings&);
-  void (*declare)(cli::Command&, Settings&);
-  bool remote = true;  // Also on the store of a running service.
-};
+/// Those that need the directory itself; the others also take the store of a running service.
+bool is_local(std::string_view command) {
+  return command == "repair" || command == "import";
+}
 
-constexpr CommandRow kCommands[] = {
-    {"count", "print the number of records", count, declare_nothing},
+/// What every command takes.
+void declare_common(cli::Command& command, Settings& settings) {
+  command.text("dir", &settings.dir, "DIR", "the store's directory");
+  if (!is_local(command.name())) {
+    command.text("connect", &settings.connect, "HOST:PORT", "ask a running kvingest (--resp), also unix:PATH")
+        .own_variable();
+    command.text("token", &settings.token, "TOKEN", "says to it who asks; better in the environment, KVQ_TOKEN")
+        .own_variable()
+        .hide_value();
+  }
+  command.flag("json", &settings.json, "print the result as one JSON object");
+}
+
+constexpr cli::CommandRow<Settings> kCommands[] = {
+    {"count", "print the number of records", count},
     {"get", "print the value under a key; exit 1 if there is none", get, declare_get},
     {"scan", "print records in key order, KEY<TAB>VALUE a line", scan, declare_selection},
     {"tail", "print the last records in key order", tail, declare_tail},
     {"export", "print records as csv, json or text", export_records, declare_export},
     {"pivot", "print a wide table: one field down, one across, one in the cells", pivot, declare_pivot},
     {"plot", "draw such a table as lines over time into an SVG file (gnuplot)", plot, declare_plot},
-    {"stats", "print what the store is and its sizes and counters", stats, declare_nothing},
-    {"verify", "check every checksum; exit 1 and the first damaged place", verify, declare_nothing},
-    {"repair", "make a new store of what can still be read of a damaged one", repair, declare_repair, false},
-    {"audit", "recount the store against its ledger; exit 1 and the difference", audit, declare_nothing},
+    {"stats", "print what the store is and its sizes and counters", stats},
+    {"verify", "check every checksum; exit 1 and the first damaged place", verify},
+    {"repair", "make a new store of what can still be read of a damaged one", repair, declare_repair},
+    {"audit", "recount the store against its ledger; exit 1 and the difference", audit},
     {"rejects", "list, export or replay messages that became no record", rejects, declare_rejects},
     {"delete", "erase the records that --prefix, --from and --to name", erase, declare_erase},
-    {"import", "store the lines of a file; exit 1 if some were rejected", import_records, declare_import, false},
+    {"import", "store the lines of a file; exit 1 if some were rejected", import_records, declare_import},
     {"convert", "copy everything into a new store of any engine, and compare", convert, declare_convert},
     {"backup", "copy the store, as of one moment, into a new directory", backup, declare_backup},
-    {"compact", "give back the space of what was overwritten and erased", compact, declare_nothing},
+    {"compact", "give back the space of what was overwritten and erased", compact},
 };
 
 int run(int argc, char* argv[]) {
   Settings settings;
   cli::CommandLine line("kvq", "Reads a kvingest store, and looks after it.");
-  for (const CommandRow& row : kCommands) {
-    cli::Command& command = line.command(row.name, row.help);
-    command.text("dir", &settings.dir, "DIR", "the store's directory");
-    if (row.remote) {
-      command.text("connect", &settings.connect, "HOST:PORT", "ask a running kvingest (--resp), also unix:PATH")
-          .own_variable();
-      command.text("token", &settings.token, "TOKEN", "says to it who asks; better in the environment, KVQ_TOKEN")
-          .own_variable()
-          .hide_value();
-    }
-    row.declare(command, settings);
-    command.flag("json", &settings.json, "print the result as one JSON object");
-  }
+  cli::declare_commands(line, kCommands, settings, declare_common);
+  line.example("get AAPL/2017-12-29 --dir kvdata", "prints one value");
+  line.example("scan --prefix TSLA/ --limit 10 --dir kvdata", "prints the first ten records of a symbol");
+  line.example("pivot --rows date --columns symbol --values close --dir kvdata", "prints prices as a wide table");
+  line.example("verify --dir kvdata", "looks for damage; the exit status says whether there is any");
   if (const auto ending = line.parse(argc, argv, environ)) return cli::print(*ending);
   std::signal(SIGPIPE, SIG_IGN);  // `kvq scan | head`: the write tells.
-  for (const CommandRow& row : kCommands) {
-    if (line.chosen() == row.name) return row.run(settings);
-  }
-  return cli::kUsage;
+  return cli::run_chosen(line, kCommands, settings);
 }
 
 }  // namespace

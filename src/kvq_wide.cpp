@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
+
 #include "base/posix.hpp"
 #include "kvq_settings.hpp"
 #include "query/pivot.hpp"
@@ -13,6 +15,14 @@ namespace {
 
 using query::OpenedStore;
 using query::Output;
+
+/// Where files that live for a moment go: TMPDIR, else /tmp.
+Result<std::string> temporary_folder() {
+  std::error_code error;
+  std::string folder = std::filesystem::temp_directory_path(error).string();
+  if (error) return fail(error.value(), "the folder for temporary files, which TMPDIR names");
+  return folder;
+}
 
 Result<query::PivotPlan> plan_of(const Settings& settings) {
   query::PivotPlan plan{.rows = settings.rows, .columns = settings.columns_field, .values = settings.values};
@@ -43,10 +53,10 @@ std::string in_quotes(std::string_view text) {
 }
 
 /// Runs gnuplot on `script`, which comes by a file without a name: a pipe could fill up on both sides.
-int run_gnuplot(const std::string& script) {
-  const int fd = ::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (fd < 0) return complain(errno_error(errno, "a temporary file in /tmp"), cli::kIncomplete);
-  const File file(Posix::real(), fd, "/tmp");
+int run_gnuplot(const std::string& folder, const std::string& script) {
+  const int fd = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (fd < 0) return complain(errno_error(errno, "a temporary file in " + folder), cli::kIncomplete);
+  const File file(Posix::real(), fd, folder);
   if (const auto written = file.write_at(script, 0); !written) return complain(written.error(), cli::kIncomplete);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -80,21 +90,24 @@ int plot(const Settings& settings) {
   auto plan = plan_of(settings);
   if (!plan) return complain(plan.error(), cli::kUsage);
   plan->form = query::WideForm::csv;
-  char path[] = "/tmp/kvq-plot-XXXXXX";
-  const int fd = ::mkostemp(path, O_CLOEXEC);
-  if (fd < 0) return complain(errno_error(errno, "a temporary file in /tmp"), cli::kIncomplete);
+  const auto folder = temporary_folder();
+  if (!folder) return complain(folder.error(), cli::kIncomplete);
+  std::string path = *folder + "/kvq-plot-XXXXXX";
+  const int fd = ::mkostemp(path.data(), O_CLOEXEC);
+  if (fd < 0) return complain(errno_error(errno, "a temporary file " + path), cli::kIncomplete);
   const File file(Posix::real(), fd, path);
   Output table(fd);
   int exit_code = pivot_to(settings, *plan, table);
   if (exit_code == cli::kDone) {
     exit_code = run_gnuplot(
+        *folder,
         "set terminal svg size 1200,600 noenhanced background 'white'\nset output " + in_quotes(settings.output) +
-        "\nset datafile separator ','\nset datafile missing ''\nset key left top autotitle columnhead\nset grid\n" +
-        "stats " + in_quotes(path) + " using 0 nooutput\nset xdata time\nset timefmt " + in_quotes(settings.time_form) +
-        "\nset format x '%Y-%m-%d'\nset title " + in_quotes(settings.values) + "\nplot for [i=2:STATS_columns] " +
-        in_quotes(path) + " using 1:i with lines\n");
+            "\nset datafile separator ','\nset datafile missing ''\nset key left top autotitle columnhead\nset grid\n" +
+            "stats " + in_quotes(path) + " using 0 nooutput\nset xdata time\nset timefmt " +
+            in_quotes(settings.time_form) + "\nset format x '%Y-%m-%d'\nset title " + in_quotes(settings.values) +
+            "\nplot for [i=2:STATS_columns] " + in_quotes(path) + " using 1:i with lines\n");
   }
-  ::unlink(path);
+  ::unlink(path.c_str());
   return exit_code;
 }
 

@@ -6,24 +6,11 @@
 #include <system_error>
 
 #include "base/cli_arguments.hpp"
+#include "base/cli_reference.hpp"
 #include "base/nearest.hpp"
 
 namespace kvingest::cli {
 namespace {
-
-constexpr std::size_t kHelpColumns = 100;
-constexpr std::size_t kHelpIndent = 28;  // Where the meaning of an option begins.
-
-std::string upper_case(std::string_view text) {
-  std::string upper;
-  for (const char c : text) upper += c == '-' ? '_' : static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
-  return upper;
-}
-
-/// KVINGEST_QUEUE_BYTES for queue-bytes; KVFEED_CPU for an option of kvfeed's own.
-std::string environment_name(std::string_view program, const Option& option) {
-  return (option.own ? upper_case(program) : "KVINGEST") + "_" + upper_case(option.name);
-}
 
 std::optional<std::string_view> environment_value(const char* const* environment, const std::string& name) {
   for (; environment != nullptr && *environment != nullptr; ++environment) {
@@ -55,71 +42,6 @@ Result<void> set(const Option& option, const std::vector<std::string>& values, c
     if (auto done = option.set(alone ? *option.alone : value); !done) return fail(done.error(), "{}", from);
   }
   return {};
-}
-
-/// `text` from column `indent` on, broken between words.
-void append_wrapped(std::string& to, std::string_view text, std::size_t indent) {
-  std::size_t column = indent;
-  while (!text.empty()) {
-    const std::size_t space = std::min(text.find(' '), text.size());
-    if (column > indent && column + 1 + space > kHelpColumns) {
-      to += '\n' + std::string(indent, ' ');
-      column = indent;
-    } else if (column > indent) {
-      to += ' ';
-      ++column;
-    }
-    to += text.substr(0, space);
-    column += space;
-    text.remove_prefix(std::min(space + 1, text.size()));
-  }
-  to += '\n';
-}
-
-void append_row(std::string& to, const std::string& left, std::string_view right) {
-  to += "  " + left;
-  const std::size_t used = left.size() + 2;
-  to += used + 2 > kHelpIndent ? '\n' + std::string(kHelpIndent, ' ') : std::string(kHelpIndent - used, ' ');
-  append_wrapped(to, right, kHelpIndent);
-}
-
-std::string left_column(const Option& option) {
-  if (option.positional) return option.name;
-  std::string left = option.letter != 0 ? std::string("-") + option.letter + ", --" : "--";
-  left += option.name;
-  if (option.kind == Option::Kind::flag) return left;
-  return left + (option.alone ? " [" + option.placeholder + "]" : " " + option.placeholder);
-}
-
-std::string meaning(const Option& option) {
-  if (option.builtin || option.secret || option.positional || option.kind == Option::Kind::flag) return option.help;
-  if (option.kind == Option::Kind::list) {
-    std::string fallback;
-    for (const std::string& value : option.get_list()) fallback += (fallback.empty() ? "" : ",") + value;
-    return option.help + (fallback.empty() ? " (repeatable)" : " (repeatable; default " + fallback + ")");
-  }
-  const auto fallback = option.get();
-  return fallback && !fallback->empty() ? option.help + " (default " + *fallback + ")" : option.help;
-}
-
-/// The rows of positional arguments, then of the command's own options, then of those every program has.
-void append_options(std::string& to, const Command& command) {
-  const auto rank = [](const Option& option) { return option.positional ? 0 : option.builtin ? 2 : 1; };
-  for (const int wanted : {0, 1, 2}) {
-    for (const Option& option : command.options()) {
-      if (rank(option) == wanted) append_row(to, left_column(option), meaning(option));
-    }
-  }
-}
-
-std::string usage_line(const std::string& program, const Command& command) {
-  std::string line = "usage: " + program + " [OPTIONS]";
-  for (const Option& option : command.options()) {
-    if (!option.positional) continue;
-    const std::string name = option.name + (option.kind == Option::Kind::list ? "..." : "");
-    line += option.required ? " " + name : " [" + name + "]";
-  }
-  return line;
 }
 
 }  // namespace
@@ -165,6 +87,11 @@ Option& Option::own_variable() {
 
 Option& Option::require() {
   required = true;
+  return *this;
+}
+
+Option& Option::suggest(std::vector<std::string> known) {
+  words = std::move(known);
   return *this;
 }
 
@@ -233,6 +160,10 @@ std::string Command::joined(const std::vector<std::string>& words) {
 CommandLine::CommandLine(std::string program, std::string help)
     : program_(std::move(program)), root_("", std::move(help)) {
   add_builtins(root_);
+  root_
+      .choice("help-as", &help_form_, {"man", "bash", "zsh"},
+              "print all of the help as a man page, or as completion for a shell")
+      .builtin = true;
 }
 
 Command& CommandLine::command(std::string name, std::string help) {
@@ -263,29 +194,8 @@ std::vector<const Command*> CommandLine::active() const {
   return commands;
 }
 
-std::string CommandLine::help_text() const {
-  const Command& shown = chosen_ == nullptr ? root_ : *chosen_;
-  const bool lists_commands = chosen_ == nullptr && !commands_.empty();
-  std::string text = usage_line(program_ + (chosen_ == nullptr ? "" : " " + chosen_->name()), shown);
-  if (lists_commands) text += command_optional_ ? " [COMMAND ...]" : " COMMAND ...";
-  text += "\n\n";
-  append_wrapped(text, shown.help(), 0);
-  text += '\n';
-  if (lists_commands) {
-    for (const Command& command : commands_) append_row(text, command.name(), command.help());
-    text += '\n';
-  }
-  append_options(text, shown);
-  std::string own;
-  for (const Option& option : shown.options()) {
-    if (option.own && !option.positional) own += (own.empty() ? "" : ", ") + environment_name(program_, option);
-  }
-  text += '\n';
-  append_wrapped(text,
-                 "Options may also come from the environment (KVINGEST_OPTION_NAME" +
-                     (program_ == "kvingest" ? "" : "; but " + own) + ") and from --config FILE.",
-                 0);
-  return text;
+Reference CommandLine::reference() const {
+  return {program_, root_, commands_, command_optional_, examples_};
 }
 
 Result<void> CommandLine::split(int argc, const char* const* argv, std::vector<Arguments>& given) {
@@ -354,7 +264,7 @@ Result<void> CommandLine::read(int argc, const char* const* argv, const char* co
       if (option.builtin) KV_TRY(apply(option, given[i].values, {}, nullptr));
     }
   }
-  if (help_wanted_ || version_wanted_) return {};
+  if (help_wanted_ || version_wanted_ || !help_form_.empty()) return {};
 
   Values file;
   if (!config_path_.empty()) {
@@ -377,7 +287,10 @@ Result<void> CommandLine::read(int argc, const char* const* argv, const char* co
 
 std::optional<Ending> CommandLine::parse(int argc, const char* const* argv, const char* const* environment) {
   if (const auto done = read(argc, argv, environment); !done) return usage_error(done.error().text);
-  if (help_wanted_) return Ending{kDone, help_text(), ""};
+  if (help_wanted_) return Ending{kDone, help_text(reference(), chosen_), ""};
+  if (help_form_ == "man") return Ending{kDone, man_page(reference()), ""};
+  if (help_form_ == "bash") return Ending{kDone, bash_completion(reference()), ""};
+  if (help_form_ == "zsh") return Ending{kDone, zsh_completion(reference()), ""};
   if (version_wanted_) return Ending{kDone, fmt::format("{} {}\n", program_, program_version()), ""};
   if (check_) {
     if (const auto checked = check_(); !checked) return usage_error(checked.error().text);

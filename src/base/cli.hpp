@@ -8,7 +8,8 @@
 // A value comes from the first of: the option (`--queue-bytes 8M`), the environment (`KVINGEST_QUEUE_BYTES`), the file
 // that --config names (TOML: flat keys named like the options, arrays for repeatable ones), the variable's value before
 // parse(), which is the default that --help shows. In the environment the values of a repeatable option are separated
-// by commas. Every program has --help, --version, --config FILE and --print-config.
+// by commas. Every program has --help, --version, --config FILE and --print-config, and --help-as, which prints the
+// same as a man page or as completion for a shell: what is installed of these is made by the programs themselves.
 //
 // One environment serves all programs. So an option that kvingest has, too, with another meaning or other values is
 // KVFEED_CPU in kvfeed's environment, not KVINGEST_CPU (own_variable()); and so is --config, whose file holds the
@@ -75,6 +76,8 @@ struct Option {
   Option& own_variable();
   /// A positional argument that must be given.
   Option& require();
+  /// What completion offers; other values may be right, too.
+  Option& suggest(std::vector<std::string> known);
   /// One letter as a second name: `-n`.
   Option& short_name(char wanted);
 
@@ -86,6 +89,7 @@ struct Option {
   Getter get;
   std::function<void()> clear;                         ///< Lists: drops what is there by default.
   std::function<std::vector<std::string>()> get_list;  ///< Lists only.
+  std::vector<std::string> words;                      ///< What completion offers.
   std::optional<std::string> alone;
   char letter = 0;
   bool secret = false;
@@ -161,11 +165,12 @@ class Command {
   /// One of `words`. T: std::string or std::optional<std::string>.
   template <class T>
   Option& choice(std::string_view name, T* to, std::vector<std::string> words, std::string_view help) {
-    std::string placeholder = joined(words);
-    return bind(
-        Option::Kind::text, name, to, placeholder, help,
-        [words = std::move(words)](std::string_view value) { return one_of(value, words); },
+    Option& option = bind(
+        Option::Kind::text, name, to, joined(words), help,
+        [words](std::string_view value) { return one_of(value, words); },
         [](const std::string& value) { return value; });
+    option.words = std::move(words);
+    return option;
   }
 
   /// A value that `set` reads; `get` gives its present text, or nothing.
@@ -220,6 +225,7 @@ class Command {
 };
 
 struct Arguments;  // src/base/cli_arguments.hpp
+struct Reference;  // src/base/cli_reference.hpp
 /// What was given for each option, by its name, in the order given.
 using Values = std::map<std::string, std::vector<std::string>, std::less<>>;
 
@@ -236,6 +242,11 @@ class CommandLine {
   Command& command(std::string name, std::string help);
   /// A program with subcommands may be run without one; by default it may not.
   void command_is_optional() { command_optional_ = true; }
+
+  /// Adds a call for the man page: its arguments behind the program's name, and what it does.
+  void example(std::string arguments, std::string meaning) {
+    examples_.emplace_back(std::move(arguments), std::move(meaning));
+  }
 
   /// `check` is called when all values are in, before --print-config prints them: it fills in those that follow from
   /// others and says what makes no sense together, which then is wrong usage.
@@ -259,7 +270,7 @@ class CommandLine {
   Result<void> apply(const Option& option, const Values& given, const Values& file,
                      const char* const* environment) const;
   Result<void> refuse_unknown_keys(const Values& file) const;
-  [[nodiscard]] std::string help_text() const;
+  [[nodiscard]] Reference reference() const;
 
   std::string program_;
   Command root_;
@@ -269,7 +280,9 @@ class CommandLine {
   bool help_wanted_ = false;
   bool version_wanted_ = false;
   bool print_wanted_ = false;
+  std::string help_form_;
   std::string config_path_;
+  std::vector<std::pair<std::string, std::string>> examples_;
   std::function<Result<void>()> check_;
 };
 

@@ -266,6 +266,38 @@ TEST_CASE("help names every option with its default and fits 100 columns, versio
   CHECK(version->out == "prog " + std::string(program_version()) + "\n");
 }
 
+TEST_CASE("the man page escapes what troff would take for its own, and has examples with what they do") {
+  Program p;
+  p.line.root().text("escape", &p.key, "C", ".a dot, a \\n and a 'quote' in a-b");
+  p.line.example("--dir 'a b'", "reads a folder");
+  const auto man = p.parse({"--help-as", "man"});
+  REQUIRE(man);
+  CHECK(man->exit_code == kDone);
+  for (const char* part : {".TH PROG 1 ", "prog \\- Does something.\n", "\\fB\\-\\-queue\\-bytes\\fR \\fISIZE\\fR\n",
+                           "budget (default 8M)\n", "\n\\&.a dot, a \\en and a \\(aqquote\\(aq in a\\-b\n",
+                           "\\fBprog \\-\\-dir \\(aqa b\\(aq\\fR\nreads a folder\n", "\\fBkvq\\fR(1)"}) {
+    CAPTURE(part, man->out);
+    CHECK(holds(man->out, part));
+  }
+}
+
+TEST_CASE("completion offers the words of a choice and what was suggested for other options") {
+  Program p;
+  p.line.root().text("kind", &p.key, "K", "what kind [of]: 'it'").suggest({"one", "two:3"});
+  const auto bash = p.parse({"--help-as=bash"});
+  REQUIRE(bash);
+  CHECK(holds(bash->out, "--format) offer -W 'line csv json'; return ;;"));
+  CHECK(holds(bash->out, "--kind) offer -W 'one two:3'; return ;;"));
+  CHECK(holds(bash->out, "complete -F _prog prog\n"));
+  Program q;
+  q.line.root().text("kind", &q.key, "K", "what kind [of]: 'it'").suggest({"one", "two:3"});
+  const auto zsh = q.parse({"--help-as", "zsh"});
+  REQUIRE(zsh);
+  CHECK(zsh->out.starts_with("#compdef prog\n"));
+  CHECK(holds(zsh->out, "'--kind=[what kind \\[of\\]: '\\''it'\\'']:K:(one two\\:3)'"));
+  CHECK(holds(refusal({"--help-as", "fish"}), "--help-as: 'fish' is none of man|bash|zsh"));
+}
+
 /// A program with subcommands, as kvq has them.
 struct Tool {
   std::string key, dir;

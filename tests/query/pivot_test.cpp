@@ -134,5 +134,15 @@ TEST_CASE("plot: a table becomes lines in an SVG file") {
   CHECK_THAT(picture, contains_text(">B'</text>"));
 }
 
+TEST_CASE("plot: a folder for temporary files that is not there is named, and nothing is drawn") {
+  World world("json", {{"A/1", bar("A", "2024-01-02", "1.5")}});
+  const auto svg = world.temp / "none.svg";
+  const auto done = test::run({test::program("kvq"), "plot", svg, "--dir", world.dir},
+                              {.env = {{"TMPDIR", world.temp / "not-made"}}});
+  CHECK(done.exit.code == 1);
+  CHECK_THAT(done.err, contains_text("TMPDIR"));
+  CHECK_FALSE(std::filesystem::exists(svg));
+}
+
 }  // namespace
 }  // namespace kvingest
