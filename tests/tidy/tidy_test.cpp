@@ -18,9 +18,9 @@ namespace {
 namespace fs = std::filesystem;
 
 bool is_ours(std::string_view path) {
-  constexpr std::array<std::string_view, 14> kBegins{"include/", "src/",   "storage/",  "net/",          "http/",
-                                                     "tests/",   "bench/", "docs/",     "data/",         ".ci/",
-                                                     "cmake/",   "dev",    "README.md", "CMakeLists.txt"};
+  constexpr std::array<std::string_view, 16> kBegins{
+      "include/", "src/", "storage/", "net/", "http/",     "tests/",         "bench/",    "docs/",
+      "data/",    ".ci/", "cmake/",   "dev",  "README.md", "CMakeLists.txt", "examples/", "packaging/"};
   return std::ranges::any_of(kBegins, [&](std::string_view begin) { return path.starts_with(begin); });
 }
 

@@ -1,0 +1,21 @@
+# Writes OUTPUT, a source file that holds the files of the status page in SOURCES.
+#   cmake -DOUTPUT=file.cpp "-DSOURCES=index.html;page.css" -P EmbedPage.cmake
+set(text "// Made by cmake/EmbedPage.cmake from net/page.\n#include \"net/status_server.hpp\"\n\n")
+string(APPEND text "namespace kvingest::net {\nnamespace {\n\nconstexpr PageAsset kAssets[] = {\n")
+foreach(source IN LISTS SOURCES)
+  get_filename_component(name "${source}" NAME)
+  get_filename_component(ending "${source}" EXT)
+  file(READ "${source}" content)
+  if(ending STREQUAL ".html")
+    set(name "")  # The page itself is /.
+    set(type "text/html; charset=utf-8")
+  elseif(ending STREQUAL ".css")
+    set(type "text/css; charset=utf-8")
+  else()
+    set(type "text/javascript; charset=utf-8")
+  endif()
+  string(APPEND text "    {\"/${name}\", \"${type}\", R\"kvpage(${content})kvpage\"},\n")
+endforeach()
+string(APPEND text "};\n\n}  // namespace\n\nstd::span<const PageAsset> page_assets() noexcept {\n")
+string(APPEND text "  return kAssets;\n}\n\n}  // namespace kvingest::net\n")
+file(WRITE "${OUTPUT}" "${text}")
