@@ -1,4 +1,8 @@
-// status_server.hpp -- the pages for people and monitoring: /status, /metrics and /healthz over HTTP/1.1.
+// status_server.hpp -- the pages for people and monitoring over HTTP/1.1: / (a page that shows all of it, net/page/),
+// /status, /metrics and /healthz, and the records behind the page: /keys, /value and /series.
+//
+// What a web page of somebody else may do is nothing: answers carry no permission for other origins, and a request to a
+// loopback address that names another host is refused, so that no name that is made to point here reads anything.
 //
 // Threads:  its own few, so that a slow page never touches the feed; the functions of StatusPages are called on them,
 //           at any time between start() and stop(), several at once.
@@ -6,14 +10,33 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "kvingest/result.hpp"
 #include "net/endpoint.hpp"
 #include "net/tokens.hpp"
 
 namespace kvingest::net {
+
+/// The parameters of a request, decoded; of one that is given twice, the first.
+using PageQuery = std::map<std::string, std::string, std::less<>>;
+
+struct PageReply {
+  int status = 200;
+  std::string json;
+};
+
+/// One of the files that / is made of, compiled into the program.
+struct PageAsset {
+  std::string_view path;
+  std::string_view type;
+  std::string_view text;
+};
+[[nodiscard]] std::span<const PageAsset> page_assets() noexcept;
 
 struct StatusPages {
   struct Health {
@@ -23,6 +46,9 @@ struct StatusPages {
   std::function<std::string()> status;   ///< /status: one JSON object.
   std::function<std::string()> metrics;  ///< /metrics: Prometheus text format 0.0.4.
   std::function<Health()> health;        ///< /healthz: 200 or 503.
+  std::function<PageReply(const PageQuery&)> keys;
+  std::function<PageReply(const PageQuery&)> value;
+  std::function<PageReply(const PageQuery&)> series;
 };
 
 class StatusServer {

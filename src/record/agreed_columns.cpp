@@ -9,6 +9,11 @@ void AgreedColumns::set(std::vector<std::string> columns) {
   columns_ = std::move(columns);
 }
 
+std::vector<std::string> AgreedColumns::columns() const {
+  const std::lock_guard lock(mutex_);
+  return columns_;
+}
+
 Verdict AgreedColumns::add(MessageParser& parser, std::string_view message, std::uint64_t time_ns,
                            std::string_view source, WriteBatch& batch) {
   const std::lock_guard lock(mutex_);

@@ -61,6 +61,10 @@ class RecordPlan {
   /// Not for use where whole_message() says that the message is the value.
   [[nodiscard]] const TextTemplate& value() const noexcept { return value_; }
   [[nodiscard]] bool whole_message() const noexcept { return whole_message_; }
+  /// Whether stored values are messages whose fields have names.
+  [[nodiscard]] bool has_fields() const noexcept {
+    return whole_message_ && (format_ == MessageFormat::csv || format_ == MessageFormat::json);
+  }
   /// What the templates name: Part::field is an index into it.
   [[nodiscard]] std::span<const FieldPath> fields() const noexcept { return fields_; }
 

@@ -207,8 +207,13 @@ void IngestService::start_pages() {
             .durability = options_.durability,
             .level = committer_->level(),
             .persistent = committer_->persistent(),
-            .started = Clock::now()};
+            .started = Clock::now(),
+            .format = std::string(to_string(options_.plan.format())),
+            .key = options_.plan.key().text(),
+            .seq_keys = options_.plan.key().is_seq_alone(),
+            .has_fields = options_.plan.has_fields()};
   if (!pages_) return;
+  record_pages_.emplace(*store_, options_.plan, agreed_columns_);
   pages_->start({.status = [this] { return status_json(facts_, look(true)); },
                  .metrics =
                      [this] {
@@ -224,11 +229,14 @@ void IngestService::start_pages() {
                      [this] {
                        const StatusLook now = look(false);
                        return net::StatusPages::Health{is_healthy(now), health_json(now)};
-                     }},
+                     },
+                 .keys = [this](const net::PageQuery& query) { return record_pages_->keys(query); },
+                 .value = [this](const net::PageQuery& query) { return record_pages_->value(query); },
+                 .series = [this](const net::PageQuery& query) { return record_pages_->series(query); }},
                 options_.feed.tokens);
 }
 
-StatusLook IngestService::look(bool with_sources) const {
+StatusLook IngestService::look(bool for_status) const {
   constexpr std::chrono::milliseconds kPatience{100};  // A page must not hang with the disk.
   const FeedStatus status = committer_->status();
   StatusLook now{.ledger = committer_->ledger(),
@@ -239,7 +247,11 @@ StatusLook IngestService::look(bool with_sources) const {
                  .failed = committer_->failed(),
                  .connections = connections(),
                  .connections_refused = connections_refused_};
-  if (with_sources) now.sources = committer_->sources(kPatience);
+  if (!for_status) return now;
+  now.columns = agreed_columns_.columns();
+  now.latencies = committer_->metrics().latencies();
+  store_->stats([&now](std::string_view name, std::uint64_t value) { now.stats.emplace_back(name, value); });
+  now.sources = committer_->sources(kPatience);
   return now;
 }
 

@@ -4,7 +4,7 @@
 //   main        run(): accepts connections, signals and timers; nothing of the feed itself
 //   kv-feed-N   one for each worker (net/feed_worker.hpp), pinned: sockets, messages, records
 //   kv-commit   groups, syncs and answers (service/committer.hpp)
-//   kv-http     two, where --http is given: pages for people and monitoring
+//   kv-http     a few, where --http is given: pages for people and monitoring
 //   kv-resp-N   Redis clients, and kvq through DIR/control.sock (net/resp_server.hpp)
 //   kv-resp-aside  what takes long of what they ask
 //   and those of the engine: a helper of mmap, RocksDB's background threads
@@ -35,6 +35,7 @@
 #include "record/record_plan.hpp"
 #include "service/admin.hpp"
 #include "service/committer.hpp"
+#include "service/record_pages.hpp"
 #include "service/status_pages.hpp"
 
 namespace kvingest {
@@ -47,7 +48,7 @@ struct ServiceOptions {
   net::FeedOptions feed;  ///< `plan` and the callbacks are the service's.
   std::vector<net::Endpoint> listen;
   std::vector<net::Endpoint> connect;
-  std::optional<net::Endpoint> http;            ///< Serve /status, /metrics and /healthz here.
+  std::optional<net::Endpoint> http;            ///< Serve the status page here.
   std::optional<net::Endpoint> resp;            ///< Serve Redis clients here.
   std::size_t resp_threads = 1;                 ///< Besides, they serve DIR/control.sock.
   std::size_t clients_max = 10'000;             ///< Further Redis clients are refused.
@@ -110,7 +111,7 @@ class IngestService {
   void accept_client(net::StreamProtocol::socket socket, std::string peer, bool local);
   void serve_clients();
   [[nodiscard]] std::size_t connections() const;
-  [[nodiscard]] StatusLook look(bool with_sources) const;
+  [[nodiscard]] StatusLook look(bool for_status) const;
   void wire_callbacks();
   void begin_drain();
   void reload_at_hangup(asio::signal_set& hangup);
@@ -133,6 +134,7 @@ class IngestService {
   ServiceFacts facts_;
   AgreedColumns agreed_columns_;
   net::TokenBook tokens_;
+  std::optional<RecordPages> record_pages_;  // With --http.
   asio::steady_timer idle_check_;
   asio::steady_timer drain_deadline_;
   std::size_t next_worker_ = 0;

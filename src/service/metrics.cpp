@@ -103,6 +103,20 @@ void Metrics::store_synced(std::chrono::nanoseconds took) {
   families_->syncs.Observe(seconds(took));
 }
 
+std::vector<Metrics::Latency> Metrics::latencies() const {
+  std::vector<Latency> all;
+  for (const auto& [name, histogram] : {std::pair{"commit_synced", &families_->synced},
+                                        {"commit_unsynced", &families_->unsynced},
+                                        {"sync", &families_->syncs}}) {
+    const prometheus::ClientMetric::Histogram now = histogram->Collect().histogram;
+    Latency latency{.name = name, .count = now.sample_count, .seconds = now.sample_sum};
+    for (const auto& bucket : now.bucket)
+      latency.up_to_seconds.emplace_back(bucket.upper_bound, bucket.cumulative_count);
+    all.push_back(std::move(latency));
+  }
+  return all;
+}
+
 std::string Metrics::text(const Look& look) const {
   std::vector<MetricFamily> all;
   add_ledger(all, look.ledger);

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "kvingest/store.hpp"
 #include "service/run_ledger.hpp"
@@ -22,6 +24,15 @@ class Metrics {
 
   void group_committed(std::uint64_t messages, std::uint64_t bytes, std::chrono::nanoseconds took, bool synced);
   void store_synced(std::chrono::nanoseconds took);
+
+  /// How long writes and syncs took so far: counts up to each bound, the last for all that took longer.
+  struct Latency {
+    std::string name;  ///< "commit_synced", "commit_unsynced", "sync".
+    std::uint64_t count = 0;
+    double seconds = 0;
+    std::vector<std::pair<double, std::uint64_t>> up_to_seconds;  ///< Bounds and cumulated counts.
+  };
+  [[nodiscard]] std::vector<Latency> latencies() const;
 
   /// What the text shows beside the histograms.
   struct Look {

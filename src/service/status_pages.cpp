@@ -50,6 +50,32 @@ void put_sources(JsonWriter& json, const StatusLook& look) {
   json.end_object();
 }
 
+/// How records are made, for who reads them.
+void put_record(JsonWriter& json, const ServiceFacts& facts, const StatusLook& look) {
+  json.key("record").begin_object().field("format", facts.format).field("key", facts.key);
+  json.field("seq_keys", facts.seq_keys).field("has_fields", facts.has_fields).key("columns").begin_array();
+  for (const std::string& column : look.columns) json.value(column);
+  json.end_array().end_object();
+}
+
+void put_latencies(JsonWriter& json, const StatusLook& look) {
+  json.key("latency").begin_object();
+  for (const Metrics::Latency& latency : look.latencies) {
+    json.key(latency.name).begin_object().field("count", latency.count).field("seconds", latency.seconds);
+    json.key("up_to_seconds").begin_array();
+    // The last bound is infinite, which JSON writes as null.
+    for (const auto& [bound, count] : latency.up_to_seconds) json.begin_array().value(bound).value(count).end_array();
+    json.end_array().end_object();
+  }
+  json.end_object();
+}
+
+void put_stats(JsonWriter& json, const StatusLook& look) {
+  json.key("store_stats").begin_object();
+  for (const auto& [name, value] : look.stats) json.field(name, value);
+  json.end_object();
+}
+
 }  // namespace
 
 std::string status_json(const ServiceFacts& facts, const StatusLook& look) {
@@ -77,6 +103,9 @@ std::string status_json(const ServiceFacts& facts, const StatusLook& look) {
   json.field("paused_milliseconds", look.paused.empty() ? 0 : milliseconds(Clock::now() - look.paused_since));
   json.field("failed", look.failed);
   put_commit_age(json, ledger);
+  put_record(json, facts, look);
+  put_latencies(json, look);
+  put_stats(json, look);
   put_sources(json, look);
   return json.end_object().text() + "\n";
 }

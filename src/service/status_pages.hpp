@@ -7,8 +7,11 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "kvingest/store.hpp"
+#include "service/metrics.hpp"
 #include "service/run_ledger.hpp"
 
 namespace kvingest {
@@ -21,6 +24,10 @@ struct ServiceFacts {
   Durability level = Durability::memory;
   bool persistent = true;
   std::chrono::steady_clock::time_point started{};
+  std::string format;       ///< Of messages: "csv".
+  std::string key;          ///< The template of keys.
+  bool seq_keys = false;    ///< Keys are arrival numbers.
+  bool has_fields = false;  ///< Values are messages whose fields have names.
 };
 
 struct StatusLook {
@@ -32,6 +39,9 @@ struct StatusLook {
   bool failed = false;
   std::size_t connections = 0;
   std::uint64_t connections_refused = 0;
+  std::vector<std::string> columns;                          ///< Of csv, as far as known.
+  std::vector<Metrics::Latency> latencies;                   ///< Of /status only.
+  std::vector<std::pair<std::string, std::uint64_t>> stats;  ///< What the engine says of itself; of /status only.
   std::optional<std::map<std::string, SourceRecord, std::less<>>> sources;  ///< Nothing: not to be had just now.
 };
 
