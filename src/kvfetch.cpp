@@ -87,6 +87,12 @@ void declare_target(cli::Command& command, Settings& s) {
   command.text("dir", &s.dir, "DIR", "the store's directory");
   command.text("into", &s.into, "tcp://HOST:PORT", "instead: a running kvingest that reads json");
   command.text("state", &s.state, "DIR", "with --into: where progress is kept");
+  command.flag("extras", &s.extras,
+               "with --into: send splits and dividends, too; the --key there has to tell them from prices, as "
+               "{source}/{symbol}/{interval}/{date} does");
+  command.flag("accept-unit", &s.accept_unit, "go on with series whose unit changed, as from GBP to GBp");
+  command.text("failed-out", &s.failed_out, "FILE",
+               "write what is not complete here, as jobs for `kvfetch run`; where all is, there is no such file");
   command.text("origin", &s.origin, "URL", "ask this scheme, host and port instead of the source's");
   command.flag("refresh", &s.refresh, "fetch again what is done");
   command.flag("dry-run", &s.dry_run, "show what would be asked, and how long it takes at least");

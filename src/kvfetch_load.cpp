@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <memory>
 
@@ -154,6 +155,22 @@ int show_plan(const Settings& settings, const std::vector<fetch::Job>& jobs) {
       {.exit_code = cli::kDone, .out = settings.json ? fetch::plan_json(*plan) : fetch::plan_text(*plan), .err = {}});
 }
 
+/// An old file must not speak for this run.
+Result<void> remove_failed(const Settings& settings) {
+  std::error_code error;
+  if (!settings.failed_out.empty()) std::filesystem::remove(settings.failed_out, error);
+  if (error) return fail(error.value(), "--failed-out {}: remove the old one", settings.failed_out);
+  return {};
+}
+
+Result<void> write_failed(const Settings& settings, const fetch::Plan& plan, const fetch::LoadReport& report) {
+  const std::string jobs = settings.failed_out.empty() ? std::string() : fetch::failed_jobs(plan, report);
+  if (jobs.empty()) return {};
+  auto file = File::open(Posix::real(), settings.failed_out, O_WRONLY | O_CREAT | O_TRUNC);
+  KV_TRY(file);
+  return file->write_at(jobs, 0);
+}
+
 int fetch_all(const Settings& settings, const std::vector<fetch::Job>& jobs, fetch::Target& target,
               const StopOnSignal& stop) {
   const auto plan = fetch::make_plan(jobs, target, now_ns());
@@ -168,12 +185,16 @@ int fetch_all(const Settings& settings, const std::vector<fetch::Job>& jobs, fet
   options.stop = stop.token();
   options.secrets = secret_at;
   options.cache = &cache;
-  options.extras = target.knows_records();  // Under a service's own keys a split would replace the bar of its day.
+  // Under a service's own keys a split may replace the bar of its day.
+  options.extras = target.knows_records() || settings.extras;
+  options.accept_unit = settings.accept_unit;
   options.retry = retry_policy(settings);
   options.progress = [&](std::size_t done, std::size_t) { progress.update(done); };
   const auto report = fetch::run_plan(*plan, target, session, options);
   progress.clear();
   if (!report) return complain(report.error(), stop.stopped() ? cli::kInterrupted : cli::kIncomplete);
+  if (const auto written = write_failed(settings, *plan, *report); !written)
+    return complain(written.error(), cli::kIncomplete);
   const int exit_code = report->complete() ? cli::kDone : stop.stopped() ? cli::kInterrupted : cli::kIncomplete;
   return cli::print({.exit_code = exit_code,
                      .out = settings.json ? fetch::report_json(*report) : fetch::report_text(*report),
@@ -198,6 +219,7 @@ int work(const Settings& settings, Result<std::vector<JobText>> texts) {
   const auto spec = parse_store_spec(engine);
   if (!spec) return complain(spec.error(), cli::kUsage);
   if (settings.dry_run) return show_plan(settings, *jobs);
+  if (const auto removed = remove_failed(settings); !removed) return complain(removed.error(), cli::kIncomplete);
   const StopOnSignal stop;
   int exit_code = cli::kIncomplete;
   auto open = open_target(settings, *spec, *jobs, into, stop.token(), exit_code);

@@ -32,6 +32,9 @@ struct Settings {
   bool refresh = false;
   bool dry_run = false;
   bool force_template = false;
+  bool extras = false;
+  bool accept_unit = false;
+  std::string failed_out;
   std::uint64_t window = 64;
   // get
   std::vector<std::string> urls;

@@ -54,6 +54,7 @@ class Collector {
     if (record.key.size() > kKeyBytesMax) return fmt::format("the key has {} bytes", record.key.size());
     record.provisional = is_provisional(row);
     if (preset_.check.ohlc && !is_ohlc(row)) ++to_.oddities.bad_ohlc;
+    if (!preset_.check.unit.empty()) note_unit(row);
     record.json = json_of(row, preset_.fields, {}, record.provisional);
     to_.records.push_back(std::move(record));
     return {};
@@ -128,6 +129,12 @@ class Collector {
     return field != preset_.fields.end() && field->optional ? "-" : "";
   }
 
+  void note_unit(const RowValues& row) {
+    const Value* const unit = row.named(preset_.check.unit);
+    if (unit == nullptr || unit->is_nothing() || unit->text == to_.unit) return;
+    (to_.unit.empty() ? to_.unit : to_.other_unit) = unit->text;
+  }
+
   static std::string time_part(const RowValues& row) {
     for (const auto kind : {Value::Kind::date, Value::Kind::time}) {
       for (const Value& value : row.values()) {
@@ -184,7 +191,7 @@ class Collector {
     };
     text("source", context_.source);
     text("symbol", context_.symbol);
-    if (record.empty()) text("interval", context_.interval);
+    text("interval", record.empty() ? context_.interval : record);  // As their keys tell them apart.
     text("record", record);
     for (std::size_t i = 0; i < fields.size(); ++i) {
       if (fields[i].store) append_member(json, fields[i].name, row.values()[i]);

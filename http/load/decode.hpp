@@ -58,7 +58,9 @@ struct Decoded {
   std::uint64_t rows = 0;  ///< As they came.
   Instant first_time = 0;  ///< Of all rows, also those outside.
   Instant last_time = 0;
-  std::string next;  ///< The next page's URL or cursor; empty where there is none.
+  std::string unit;        ///< What the field that the preset names as unit says; of several, the first.
+  std::string other_unit;  ///< Another one in the same body; empty where all are the same.
+  std::string next;        ///< The next page's URL or cursor; empty where there is none.
 };
 
 [[nodiscard]] Decoded decode(const Preset& preset, std::string_view body, const DecodeContext& context);

@@ -70,6 +70,7 @@ Result<Job> make_job(const JobText& text, Instant now) {
   KV_TRY(preset);
   Job job;
   job.preset = std::make_shared<const Preset>(*std::move(preset));
+  job.source = text.source;
   std::set<std::string> known;
   for (const std::string& symbol : text.symbols) {
     if (symbol.empty()) return fail(Code::invalid_argument, "{}: an empty symbol", text.source);

@@ -36,6 +36,7 @@ struct WindowRun {
   std::string cursor;
   std::string next_url;
   unsigned tries = 0;   ///< Of this page, whose body could not be used.
+  unsigned asked = 0;   ///< Of the whole window, before, when it had too few rows.
   std::string kept;     ///< The first page, as the cache is to have it.
   bool reload = false;  ///< Fetched again because history was rewritten: that it changed is known.
   std::vector<Record> records;
@@ -118,6 +119,7 @@ class Loader {
       report.windows = item.windows.size();
       report.remarks = item.remarks;
       covered_.push_back(item.covered);
+      KV_TRY(recall_unit(item));
       if (options_.cache == nullptr || item.windows.empty()) continue;
       const auto kept = target_.note("cache/" + item.series);
       KV_TRY(kept);
@@ -138,6 +140,16 @@ class Loader {
       }
     }
     return set_limits();
+  }
+
+  /// What the prices of the series are in, as far as that was noted.
+  Result<void> recall_unit(const Item& item) {
+    std::string& unit = units_.emplace_back();
+    if (item.job->preset->check.unit.empty()) return {};
+    const auto note = target_.note("unit/" + item.series);
+    KV_TRY(note);
+    unit = note->value_or(std::string());
+    return {};
   }
 
   /// The limits of each source, at the origin that is really asked.
@@ -222,7 +234,8 @@ class Loader {
     }
     KV_TRY(authorize(preset, request));
     request.cost = preset.limits.cost;
-    request.cache = options_.cache != nullptr && window.page == 0 && window.tries == 0 && !item.job->refresh;
+    request.cache =
+        options_.cache != nullptr && window.page == 0 && window.tries == 0 && window.asked == 0 && !item.job->refresh;
     request.timeout = options_.timeout;
     request.retry = options_.retry;
     request.verdict = [form = item.job->preset](const http::Response& response) {
@@ -290,9 +303,24 @@ class Loader {
       }
       return fail_window(window, decoded.outcome, session_.redact(decoded.problem));
     }
+    if (const std::string problem = unit_problem(window.item, decoded); !problem.empty())
+      return fail_window(window, Outcome::bad_body, problem);
     if (kept && window.span.to > settled_until(item.interval, context.now)) window.kept = *kept;
     if (response.from_cache) ++report_.items[window.item].unchanged;
     take_page(std::move(window), std::move(decoded), response);
+  }
+
+  /// Prices in pence behind prices in pounds are no prices. Empty: the unit is what it was, or may change.
+  std::string unit_problem(std::size_t item, const Decoded& decoded) {
+    std::string& known = units_[item];
+    const std::string& before = known.empty() ? decoded.unit : known;
+    const std::string& now = decoded.other_unit.empty() ? decoded.unit : decoded.other_unit;
+    if (now.empty() || now == before || options_.accept_unit) {
+      if (!now.empty()) known = now;
+      return {};
+    }
+    return fmt::format("{} was {} and is {}: see what became of the prices, then say --accept-unit",
+                       plan_.items[item].job->preset->check.unit, before, now);
   }
 
   void take_page(WindowRun window, Decoded decoded, const http::Response& response) {
@@ -364,7 +392,21 @@ class Loader {
     step();
   }
 
+  /// A window with fewer rows than there should be may have more the next time.
   void complete(WindowRun window) {
+    if (window.records.size() < preset_of(window)->check.rows_min && !options_.stop.stop_requested()) {
+      if (window.asked + 1 < kBodyTries) {
+        WindowRun again;
+        again.item = window.item;
+        again.span = window.span;
+        again.from = window.span.from;
+        again.reload = window.reload;
+        again.asked = window.asked + 1;
+        tasks_.push_back(std::move(again));
+        return;
+      }
+      ++report_.items[window.item].suspicious;
+    }
     waiting_bytes_ += window.bytes + 1;
     waiting_.push_back(std::move(window));
   }
@@ -385,6 +427,7 @@ class Loader {
       KV_TRY(add_window(window, records));
       const std::string& series = plan_.items[window.item].series;
       notes.emplace_back("series/" + series, series_note(covered_[window.item], now_ns()));
+      if (!units_[window.item].empty()) notes.emplace_back("unit/" + series, units_[window.item]);
       if (!window.kept.empty()) notes.emplace_back("cache/" + series, std::move(window.kept));
     }
     for (auto& note : origin_notes(session_.origins(), origins_)) notes.push_back(std::move(note));
@@ -485,10 +528,12 @@ class Loader {
     }
     if (report.outcome == Outcome::ok && report.windows > 0 && report.records == 0) report.outcome = Outcome::empty;
     report.gaps = gaps_.gaps(i);
-    const CheckForm& check = plan_.items[i].job->preset->check;
-    if (is_complete(report.outcome) && report.windows > 0 && report.records < check.rows_min) {
-      report.remarks.push_back(fmt::format("fewer than {} rows: suspicious", check.rows_min));
+    if (report.suspicious > 0) {
+      report.remarks.push_back(fmt::format("suspicious: {} window(s) with fewer than {} rows, each asked for {} times",
+                                           report.suspicious, plan_.items[i].job->preset->check.rows_min, kBodyTries));
     }
+    if (!options_.extras && report.extras > 0)
+      report.remarks.push_back(fmt::format("{} splits and the like were not sent; see --extras", report.extras));
   }
 
   const Plan& plan_;
@@ -496,7 +541,8 @@ class Loader {
   http::Session& session_;
   const LoadOptions& options_;
   LoadReport report_;
-  std::vector<Coverage> covered_;  // By item.
+  std::vector<Coverage> covered_;   // By item.
+  std::vector<std::string> units_;  // By item; empty: not known.
   std::deque<WindowRun> tasks_;
   std::map<std::uint64_t, WindowRun> under_way_;
   std::uint64_t last_id_ = 0;

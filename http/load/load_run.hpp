@@ -30,6 +30,7 @@ struct LoadOptions {
   SecretSource secrets;
   NotedCache* cache = nullptr;  ///< The session's, too. Null: none.
   bool extras = true;           ///< Keep the further records of a body, such as splits.
+  bool accept_unit = false;     ///< A series may go on in another unit than before.
   http::Timeouts timeout;
   http::RetryPolicy retry;
   std::function<void(std::size_t done, std::size_t windows)> progress;
@@ -48,6 +49,7 @@ struct ItemReport {
   int status = 0;              ///< Of the last answer.
   std::uint64_t records = 0;   ///< Fetched in this run, each counted once.
   std::uint64_t extras = 0;
+  std::size_t suspicious = 0;   ///< Windows that had too few rows however often they were asked for.
   std::uint64_t unchanged = 0;  ///< Answers that the source said are as they were.
   std::vector<Day> gaps;        ///< Days that most other series of the source have.
   Written written;

@@ -21,6 +21,7 @@ namespace kvingest::fetch {
 
 struct Job {
   std::shared_ptr<const Preset> preset;  ///< Shared by the jobs of one source.
+  std::string source;                    ///< As it was named: a preset's name or file.
   std::vector<std::string> symbols;
   Span wanted;
   std::map<std::string, std::string> vars;  ///< Complete: defaults are filled in.

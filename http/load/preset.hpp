@@ -151,6 +151,7 @@ struct CheckForm {
   std::int64_t future_ns = 0;  ///< Rows further ahead are refused; 0: not looked at.
   std::uint64_t rows_min = 0;
   bool sparse = false;   ///< Missing buckets are no gaps.
+  std::string unit;      ///< Field that says what prices are in: a series keeps to one.
   std::string restated;  ///< Field whose change by one ratio says that history was rewritten.
 };
 

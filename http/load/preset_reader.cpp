@@ -184,6 +184,7 @@ Result<void> read_check(const toml::table& table, CheckForm& form) {
   reader.parsed("future", &form.future_ns, parse_span);
   reader.number("min_rows", &form.rows_min);
   reader.flag("sparse", &form.sparse);
+  reader.text("unit", &form.unit);
   reader.text("restated", &form.restated);
   return reader.finish();
 }

@@ -1,5 +1,8 @@
 #include "http/load/report.hpp"
 
+#include <map>
+#include <vector>
+
 #include "base/json_writer.hpp"
 #include "base/quantity.hpp"
 
@@ -108,6 +111,7 @@ std::string report_json(const LoadReport& report) {
         .field("same", item.written.same);
     json.field("extras", item.extras)
         .field("unchanged", item.unchanged)
+        .field("suspicious", item.suspicious)
         .field("windows", item.windows)
         .field("windows_done", item.windows_done);
     json.field("requests", item.requests).field("attempts", item.attempts).field("status", item.status);
@@ -128,6 +132,43 @@ std::string report_json(const LoadReport& report) {
   json.end_array().field("complete", report.complete()).field("requests", report.requests).field("bytes", report.bytes);
   json.field("seconds", static_cast<double>(report.wall.count()) / 1000).end_object();
   return json.text() + "\n";
+}
+
+std::string failed_jobs(const Plan& plan, const LoadReport& report) {
+  // What JSON writes as a text is a basic string of TOML, too.
+  std::map<const Job*, std::string> symbols;
+  std::vector<const Job*> jobs;  // In the order of the plan.
+  for (std::size_t i = 0; i < report.items.size(); ++i) {
+    if (is_complete(report.items[i].outcome)) continue;
+    const Job* const job = plan.items[i].job;
+    std::string& list = symbols[job];
+    if (list.empty()) jobs.push_back(job);
+    list += list.empty() ? "[" : ", ";
+    append_json_string(list, report.items[i].symbol);
+  }
+  std::string text;
+  const auto member = [&text](std::string_view name, std::string_view value) {
+    text += fmt::format("{} = ", name);
+    append_json_string(text, value);
+    text += '\n';
+  };
+  for (const Job* const job : jobs) {
+    text += "[[job]]\n";
+    member("source", job->source);
+    text += fmt::format("symbols = {}]\nfrom = {}\nto = {}\nvars = {{", symbols[job],
+                        format_day(day_of(job->wanted.from)), format_day(day_of(job->wanted.to)));
+    for (const auto& [name, value] : job->vars) {
+      text += text.ends_with('{') ? " " : ", ";
+      append_json_string(text, name);
+      text += " = ";
+      append_json_string(text, value);
+    }
+    text += " }\n";
+    if (!job->origin.empty()) member("origin", job->origin);
+    if (job->refresh) text += "refresh = true\n";
+    text += '\n';
+  }
+  return text;
 }
 
 }  // namespace kvingest::fetch

@@ -15,4 +15,8 @@ namespace kvingest::fetch {
 [[nodiscard]] std::string report_text(const LoadReport& report);
 [[nodiscard]] std::string report_json(const LoadReport& report);
 
+/// A file of jobs that asks for the items which are not complete, and for nothing else; empty where there are none.
+/// `report` is that of `plan`.
+[[nodiscard]] std::string failed_jobs(const Plan& plan, const LoadReport& report);
+
 }  // namespace kvingest::fetch

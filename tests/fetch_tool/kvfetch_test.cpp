@@ -117,6 +117,28 @@ TEST_CASE("kvfetch run loads all jobs of a file") {
   CHECK(count_records(world.dir / "db") == 4);
 }
 
+TEST_CASE("kvfetch --failed-out writes jobs of what failed, which kvfetch run completes") {
+  World world;
+  const std::string failed = world.dir / "failed.toml";
+  std::atomic<bool> broken = true;
+  world.server.on("/q/d/l/", [&broken](const Seen& seen) {
+    return broken && seen.target.find("s=b%5B%22") != std::string::npos ? answer(200, "<html>") : answer(200, kBody);
+  });
+  CHECK(run(world.load("a,b[\",c", {"--dir", world.dir / "db", "--failed-out", failed})).exit == Exit{1});
+  const std::string jobs = file_text(failed);
+  CAPTURE(jobs);
+  CHECK_THAT(jobs, contains_text("symbols = [\"b[\\\"\"]\nfrom = 2024-01-01\nto = 2024-02-01\n"));
+  broken = false;
+  const std::size_t asked = world.server.seen().size();
+  const Finished again = run(
+      {program("kvfetch"), "run", failed, "--dir", world.dir / "db", "--proxy", "", "--quiet", "--failed-out", failed});
+  INFO(again.err << again.out);
+  CHECK(again.exit == Exit{0});
+  CHECK(world.server.seen().size() == asked + 1);
+  CHECK(count_records(world.dir / "db") == 6);
+  CHECK_FALSE(std::filesystem::exists(failed));
+}
+
 TEST_CASE("kvfetch check proves each source, and sources lists them") {
   const Finished listed = run({program("kvfetch"), "sources"});
   REQUIRE(listed.exit == Exit{0});
@@ -148,6 +170,53 @@ TEST_CASE("kvfetch sends into a running kvingest, window by window, and never tw
   const Json ledger = service.stop();
   CHECK(ledger["stored"].number() == 4);
   CHECK(count_records(service.dir()) == 4);
+}
+
+TEST_CASE("kvfetch sends splits and dividends into a running kvingest when asked to, and else says that it did not") {
+  World world;
+  world.server.on("/v8/finance/chart/NVDA", [](const Seen&) {
+    return answer(200,
+                  R"({"chart":{"result":[{"meta":{"currency":"USD","symbol":"NVDA","exchangeTimezoneName":)"
+                  R"("America/New_York"},"timestamp":[1615559400],"events":{"splits":{"1615559400":)"
+                  R"({"date":1615559400,"numerator":4,"denominator":1}},"dividends":{"1615559400":)"
+                  R"({"date":1615559400,"amount":0.5}}},"indicators":{"quote":[{"open":[1],"high":[2],"low":[1],)"
+                  R"("close":[1.5],"volume":[3]}],"adjclose":[{"adjclose":[1.5]}]}}],"error":null}})",
+                  {{"Content-Type", "application/json"}});
+  });
+  Service service({.store = "mmap", .args = {"--format", "json", "--key", "{source}/{symbol}/{interval}/{date}"}});
+  std::vector<std::string> args{program("kvfetch"),
+                                "load",
+                                "--source",
+                                "yahoo-chart",
+                                "--symbols",
+                                "NVDA",
+                                "--from",
+                                "2021-03-12",
+                                "--to",
+                                "2021-03-13",
+                                "--origin",
+                                world.server.origin(),
+                                "--proxy",
+                                "",
+                                "--quiet",
+                                "--into",
+                                "tcp://" + service.address(),
+                                "--refresh",
+                                "--state",
+                                world.dir / "state"};
+  const Finished without = run(args);
+  INFO(without.err << without.out);
+  CHECK(without.exit == Exit{0});
+  CHECK_THAT(without.out, contains_text("2 splits and the like were not sent; see --extras"));
+  args.push_back("--extras");
+  const Finished with = run(args);
+  CHECK(with.exit == Exit{0});
+  CHECK(with.out.find("were not sent") == std::string::npos);
+  service.stop();
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : scan_rows(service.dir())) keys.push_back(key);
+  CHECK(keys == std::vector<std::string>{"yahoo-chart/NVDA/1d/2021-03-12", "yahoo-chart/NVDA/dividend/2021-03-12",
+                                         "yahoo-chart/NVDA/split/2021-03-12"});
 }
 
 TEST_CASE("kvfetch says when the kvingest it sends to cannot take what it sends") {

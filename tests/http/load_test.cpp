@@ -212,6 +212,53 @@ TEST_CASE("http load: a closed market is empty, which is complete, and no failur
   CHECK(world.run().items.at(0).windows == 0);  // Believed, and not asked again.
 }
 
+TEST_CASE("http load: a window with too few rows is asked for again, and one that stays short is named") {
+  World world(preset_text() + "min_rows = 10\n");
+  int asked = 0;
+  world.server.on("/data/A", [&asked](const Seen& seen) {
+    return ++asked < 3 ? answer(200, asked == 1 ? "nothing" : "date,close\n2024-01-01,1\n")
+                       : answer(200, rows_for(seen));
+  });
+  const auto whole = world.run();
+  CHECK(whole.items.at(0).records == 10);
+  CHECK(whole.items.at(0).requests == 3);
+  CHECK(whole.items.at(0).suspicious == 0);
+  CHECK(world.count() == 10);
+  world.server.on("/data/B", [](const Seen&) { return answer(200, "date,close\n2024-01-01,1\n"); });
+  const auto less = world.run({"B"});
+  CHECK(less.complete());
+  CHECK(less.items.at(0).requests == 3);
+  CHECK(less.items.at(0).records == 1);
+  CHECK(less.items.at(0).suspicious == 1);
+  CHECK_THAT(report_text(less),
+             contains_text("suspicious: 1 window(s) with fewer than 10 rows, each asked for 3 times"));
+}
+
+TEST_CASE("http load: prices that turn from pounds into pence are refused until that is accepted") {
+  std::string text = preset_text() + "unit = \"unit\"\n";
+  text.replace(text.find("date,close"), 10, "date,close,unit");
+  text.insert(text.find("[key]"), "unit = { from = \"unit\", as = \"text\" }\n");
+  World world(text);
+  const auto answers = [&world](const std::string& rows) {
+    world.server.on("/data/A", [rows](const Seen&) { return answer(200, "date,close,unit\n" + rows); });
+  };
+  answers("2024-01-01,1.5,GBP\n2024-01-02,1.6,GBP\n");
+  CHECK(world.run({"A"}, "2024-01-01", "2024-01-03").complete());
+  answers("2024-01-03,155,GBp\n");
+  const auto refused = world.run({"A"}, "2024-01-01", "2024-01-04");
+  CHECK(refused.items.at(0).outcome == Outcome::bad_body);
+  CHECK_THAT(refused.items.at(0).message, contains_text("unit was GBP and is GBp"));
+  CHECK(world.count() == 2);
+  world.options.accept_unit = true;
+  CHECK(world.run({"A"}, "2024-01-01", "2024-01-04").complete());
+  CHECK(world.count() == 3);
+  world.options.accept_unit = false;
+  answers("2024-01-04,156,GBp\n");
+  CHECK(world.run({"A"}, "2024-01-01", "2024-01-05").complete());  // What was accepted is what holds.
+  answers("2024-01-05,157,GBp\n2024-01-06,1.6,GBP\n");
+  CHECK(world.run({"A"}, "2024-01-01", "2024-01-07").items.at(0).outcome == Outcome::bad_body);
+}
+
 TEST_CASE("http load: an error page is not recorded as a span without data") {
   World world;
   world.server.on("/data/A", [](const Seen&) {
