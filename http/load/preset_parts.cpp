@@ -234,6 +234,7 @@ Result<void> check_preset(const Preset& preset) {
   for (const Extra& extra : preset.extras) KV_TRY(check_fields(extra.fields));
   for (const auto& [interval, columns] : preset.key.columns) KV_TRY(check_names(preset, columns, "key.columns"));
   KV_TRY(check_names(preset, preset.check.drop_when_null, "check.drop_when_null"));
+  if (!preset.check.unit.empty()) KV_TRY(check_names(preset, {preset.check.unit}, "check.unit"));
   if (!preset.check.restated.empty()) KV_TRY(check_names(preset, {preset.check.restated}, "check.restated"));
   if (!preset.check.provisional_after.empty()) {
     KV_TRY(check_names(preset, {preset.check.provisional_after}, "check.provisional"));
