@@ -91,6 +91,7 @@ TEST_CASE("http preset: what is mistyped or missing is named with its line") {
         Case{"default = \"1d\"", "default = \"1w\"", "not among those allowed"}, Case{"record = \"bar\"", "", "record"},
         Case{"[decode]", "[limits]\nrate = [\"5 per minute\"]\n[decode]", "5/1m"},
         Case{"[decode]", "[auth]\nkind = \"bearer\"\nsecret = \"abc\"\n[decode]", "env:NAME"},
+        Case{"[decode]", "[check]\nunit = \"currency\"\n[decode]", "check.unit"},
         Case{"[decode]", "[time]\nzone = \"Mars/Olympus\"\n[decode]", "zone"},
         Case{"[decode]", "[[verdict]]\nis = \"ok\"\n[decode]", "when"},
         Case{"[decode]", "[[verdict]]\nwhen = { staus = 1 }\nis = \"ok\"\n[decode]", "is status meant"},
