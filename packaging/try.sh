@@ -26,10 +26,10 @@ check() { # WHAT COMMAND...
     failed=$((failed + 1))
   fi
 }
-# Waits until a command succeeds, at most a minute.
+# Waits until a command succeeds, at most some minutes.
 eventually() {
   local tries
-  for tries in $(seq 600); do
+  for tries in $(seq 1500); do
     ! "$@" || return 0
     sleep 0.1
   done
@@ -110,11 +110,17 @@ boot() {
       mount --bind "/dev/$device" "$root/dev/$device"
     done
     mkdir "$root/dev/shm" "$root/dev/pts"
+    mount -t devpts -o ptmxmode=0666 devpts "$root/dev/pts"
+    ln -s pts/ptmx "$root/dev/ptmx"
     ln -s /proc/self/fd "$root/dev/fd"
     mount -t tmpfs tmpfs "$root/run"
     ip link set lo up
-    exec chroot "$root" env -i container=try PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd --system \
-      --unit=multi-user.target' boot "$root"
+    # Not chroot: the kernel gives no user namespace to what is in one.
+    cd "$root"
+    mkdir -p before
+    pivot_root . before
+    exec env -i container=try PATH=/usr/sbin:/usr/bin:/sbin:/bin sh -c "umount -l /before && rmdir /before &&
+      exec /lib/systemd/systemd --system --unit=multi-user.target"' boot "$root"
 }
 boot >"$place/boot.log" 2>&1 &
 init=$!
@@ -146,6 +152,7 @@ version_is() { [ "$(inside dpkg-query -W -f '${Version}' kvingest)" = "$(dpkg-de
 
 check "the older package installs" install_package /older.deb
 check "the service starts and is enabled" eventually is_active
+is_active || inside journalctl --no-pager --unit kvingest --lines 10
 check "it starts at the next boot" inside systemctl is-enabled --quiet kvingest
 check "it runs as a user of its own, without capabilities" runs_without_rights
 check "it takes a feed" feed
