@@ -89,7 +89,7 @@ void declare_target(cli::Command& command, Settings& s) {
   command.text("state", &s.state, "DIR", "with --into: where progress is kept");
   command.flag("extras", &s.extras,
                "with --into: send splits and dividends, too; the --key there has to tell them from prices, as "
-               "{source}/{symbol}/{interval}/{date} does");
+               "{symbol}/{interval}/{date} does");
   command.flag("accept-unit", &s.accept_unit, "go on with series whose unit changed, as from GBP to GBp");
   command.text("failed-out", &s.failed_out, "FILE",
                "write what is not complete here, as jobs for `kvfetch run`; where all is, there is no such file");

@@ -183,7 +183,7 @@ TEST_CASE("kvfetch sends splits and dividends into a running kvingest when asked
                   R"("close":[1.5],"volume":[3]}],"adjclose":[{"adjclose":[1.5]}]}}],"error":null}})",
                   {{"Content-Type", "application/json"}});
   });
-  Service service({.store = "mmap", .args = {"--format", "json", "--key", "{source}/{symbol}/{interval}/{date}"}});
+  Service service({.store = "mmap", .args = {"--format", "json", "--key", "{symbol}/{interval}/{date}"}});
   std::vector<std::string> args{program("kvfetch"),
                                 "load",
                                 "--source",
@@ -215,8 +215,7 @@ TEST_CASE("kvfetch sends splits and dividends into a running kvingest when asked
   service.stop();
   std::vector<std::string> keys;
   for (const auto& [key, value] : scan_rows(service.dir())) keys.push_back(key);
-  CHECK(keys == std::vector<std::string>{"yahoo-chart/NVDA/1d/2021-03-12", "yahoo-chart/NVDA/dividend/2021-03-12",
-                                         "yahoo-chart/NVDA/split/2021-03-12"});
+  CHECK(keys == std::vector<std::string>{"NVDA/1d/2021-03-12", "NVDA/dividend/2021-03-12", "NVDA/split/2021-03-12"});
 }
 
 TEST_CASE("kvfetch says when the kvingest it sends to cannot take what it sends") {
