@@ -106,13 +106,16 @@ TEST_CASE("the status page asks for a token, and health does not") {
   const Guarded world({"--http", "127.0.0.1:0"});
   const auto page = [&](const std::string& path, const std::string& header) {
     TcpClient peer = world.service->connect("http");
-    peer.send_all(fmt::format("GET {} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{}\r\n", path, header));
+    peer.send_all(fmt::format("GET {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{}\r\n", path, header));
     return peer.read_to_end();
   };
   CHECK(page("/status", "").starts_with("HTTP/1.1 401"));
   CHECK(page("/metrics", "Authorization: Bearer wrong\r\n").starts_with("HTTP/1.1 401"));
   CHECK(page("/status", fmt::format("Authorization: Bearer {}\r\n", kReader)).starts_with("HTTP/1.1 200"));
   CHECK(page("/healthz", "").starts_with("HTTP/1.1 200"));
+  for (const char* const records : {"/keys", "/value?key=a", "/series"})
+    CHECK(page(records, "").starts_with("HTTP/1.1 401"));
+  CHECK_THAT(page("/", ""), contains_text("id=\"token-form\""));  // The page itself holds nothing, and asks for it.
 }
 
 TEST_CASE("kvq asks by its directory without a token, and over the network with one") {
