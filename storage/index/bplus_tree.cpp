@@ -81,13 +81,17 @@ std::uint32_t BplusTree::child_for(const Inner& node, std::uint32_t height, cons
 // The first entry of the leaf that is not less than `key`.
 BplusTree::Place BplusTree::place_in(const Leaf& node, const Key& key) const {
   std::uint32_t base = 0;
-  std::uint32_t n = node.count;
-  while (n > 1) {
+  for (std::uint32_t n = node.count; n > 1;) {
     const std::uint32_t half = n / 2;
     base = node.prefixes[base + half - 1] < key.prefix ? base + half : base;
     n -= half;
   }
-  if (n == 1 && node.prefixes[base] < key.prefix) ++base;
+  return place_from(node, base, key);
+}
+
+// The same, where the entries before `base` are known to be less, and the one behind it not.
+BplusTree::Place BplusTree::place_from(const Leaf& node, std::uint32_t base, const Key& key) const {
+  if (base < node.count && node.prefixes[base] < key.prefix) ++base;
   if (base == node.count || node.prefixes[base] != key.prefix) return {base, false};
   std::uint32_t end = base + 1;  // Entries with the key's own prefix: [base, end).
   while (end < node.count && node.prefixes[end] == key.prefix) ++end;
@@ -133,6 +137,61 @@ std::optional<std::uint64_t> BplusTree::find(std::string_view key) const {
   const Place place = place_in(node, wanted);
   if (!place.found) return std::nullopt;
   return node.words[place.position] & kValueMask;
+}
+
+void BplusTree::find_many(std::span<const std::string_view> keys,
+                          std::span<std::optional<std::uint64_t>> values) const {
+  KV_ASSERT(keys.size() == values.size());
+  for (std::size_t at = 0; at < keys.size(); at += kSideBySide) {
+    const std::size_t count = std::min(kSideBySide, keys.size() - at);
+    find_group(keys.subspan(at, count), values.subspan(at, count));
+  }
+}
+
+// Each step asks for the memory that the next one of the same descent needs, and then goes on with the others.
+void BplusTree::find_group(std::span<const std::string_view> keys,
+                           std::span<std::optional<std::uint64_t>> values) const {
+  struct Descent {
+    Key key;
+    Id node;
+    std::uint32_t base;
+    std::uint32_t left;
+  };
+  std::array<Descent, kSideBySide> all;
+  if (size_ == 0) return std::fill(values.begin(), values.end(), std::nullopt);
+  const std::span<Descent> descents(all.data(), keys.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) descents[i] = {Key(keys[i]), root_, 0, 0};
+
+  for (std::uint32_t height = height_; height > 0; --height) {
+    for (Descent& one : descents) {
+      const Inner& here = inner(one.node);
+      one.node = here.children[child_for(here, height, one.key)];
+      __builtin_prefetch(arena_.at(one.node));
+    }
+  }
+  for (Descent& one : descents) {
+    const Leaf& node = leaf(one.node);
+    one.left = node.count;
+    __builtin_prefetch(&node.prefixes[std::max(node.count / 2, 1U) - 1]);
+  }
+  for (bool more = true; more;) {
+    more = false;
+    for (Descent& one : descents) {
+      if (one.left <= 1) continue;
+      const Leaf& node = leaf(one.node);
+      const std::uint32_t half = one.left / 2;
+      one.base = node.prefixes[one.base + half - 1] < one.key.prefix ? one.base + half : one.base;
+      one.left -= half;
+      if (one.left == 1) __builtin_prefetch(&node.words[one.base]);
+      __builtin_prefetch(&node.prefixes[one.base + std::max(one.left / 2, 1U) - 1]);
+      more |= one.left > 1;
+    }
+  }
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const Leaf& node = leaf(descents[i].node);
+    const Place place = place_from(node, descents[i].base, descents[i].key);
+    values[i] = place.found ? std::optional(node.words[place.position] & kValueMask) : std::nullopt;
+  }
 }
 
 BplusTree::Cursor BplusTree::first() const noexcept {

@@ -70,6 +70,9 @@ class BplusTree {
 
   /// The value under `key`.
   [[nodiscard]] std::optional<std::uint64_t> find(std::string_view key) const;
+  /// The value under each of `keys`, into `values`, which has as many. Descents go side by side, so that the waits for
+  /// memory overlap: where the tree is larger than the caches, several times as fast as one find() after the other.
+  void find_many(std::span<const std::string_view> keys, std::span<std::optional<std::uint64_t>> values) const;
   /// Sets the value under `key` and returns the one it replaced. The caller has checked room_for().
   std::optional<std::uint64_t> put(std::string_view key, std::uint64_t value);
   /// Removes `key` and returns its value.
@@ -134,10 +137,13 @@ class BplusTree {
   static constexpr std::uint32_t kHeightMax = 12;
   static constexpr std::uint32_t kInnerChildren = 72;
 
+  static constexpr std::size_t kSideBySide = 16;  // Descents: about as many lines as a core asks memory for at a time.
+
   struct Key {  // What a descent compares.
+    Key() = default;
     explicit Key(std::string_view bytes) noexcept;
-    Prefix prefix;
-    std::uint8_t size_class;
+    Prefix prefix = 0;
+    std::uint8_t size_class = 0;
     std::string_view whole;
   };
 
@@ -193,6 +199,8 @@ class BplusTree {
                                      const Key& key) const;
   [[nodiscard]] std::uint32_t child_for(const Inner& node, std::uint32_t height, const Key& key) const;
   [[nodiscard]] Place place_in(const Leaf& node, const Key& key) const;
+  [[nodiscard]] Place place_from(const Leaf& node, std::uint32_t base, const Key& key) const;
+  void find_group(std::span<const std::string_view> keys, std::span<std::optional<std::uint64_t>> values) const;
   [[nodiscard]] Id descend(const Key& key) const;
   void descend(const Key& key, Path& path) const;
   [[nodiscard]] bool belongs_at_end(const Key& key) const;

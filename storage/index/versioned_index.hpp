@@ -15,7 +15,7 @@
 // A container (Records, Meta) has: Place, copyable; size(); find(key) -> optional<Place>; put(key, place) and
 // erase(key) -> optional<Place>, the place until then. An ordered one also has: Cursor with valid(), key(), place(),
 // next(), previous() (either may end in an invalid cursor); seek(key), the first entry at or behind key; first();
-// last(). sorted_map.hpp is one.
+// last(). sorted_map.hpp is one. It may have find_many(keys, places).
 //
 // Threads:  one writer at a time: update(), relocate(), release(). The rest on any thread. Visitors of find() run under
 // the
@@ -26,6 +26,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <concepts>
 #include <cstddef>
@@ -54,6 +55,12 @@ template <class Container>
 concept OrderedContainer = requires(const Container& container) {
   { container.first() } -> std::same_as<typename Container::Cursor>;
 };
+
+/// One that looks up several keys at a time faster than one after the other.
+template <class Container>
+concept FindsMany =
+    requires(const Container& container, std::span<const std::string_view> keys,
+             std::span<std::optional<typename Container::Place>> places) { container.find_many(keys, places); };
 
 template <class Records, class Meta = Records>
 class VersionedIndex {
@@ -147,10 +154,16 @@ class VersionedIndex {
     return true;
   }
 
-  /// Calls `visit(index, place)` for each of `keys` that is there, all as of one batch, until it returns false.
+  /// Calls `visit(index, place)` for each of `keys` that is there, all as of one batch, until it returns false. Calls
+  /// `ahead(place)` some visits before that of the place, for the engine to ask for its memory.
+  template <class Ahead, class F>
+  void multi_find(Space space, std::span<const std::string_view> keys, Ahead&& ahead, F&& visit) const {
+    in(*this, space, [&](const auto& part) { multi_find_in(part, space, keys, ahead, visit); });
+  }
   template <class F>
   void multi_find(Space space, std::span<const std::string_view> keys, F&& visit) const {
-    in(*this, space, [&](const auto& part) { multi_find_in(part, space, keys, visit); });
+    multi_find(
+        space, keys, [](const Place& /*place*/) {}, visit);
   }
 
   /// Calls `visit(key, place)` for the entries of `range` as of now, in order, until it returns false; returns how many
@@ -232,8 +245,16 @@ class VersionedIndex {
     return updating_ ? as_of(part, published_, part.before_update, key) : part.container.find(key);
   }
 
-  template <class Container, class F>
-  void multi_find_in(const Part<Container>& part, Space space, std::span<const std::string_view> keys, F& visit) const;
+  struct Found {
+    std::size_t index;
+    Place place;
+  };
+  template <class Container>
+  void find_group(const Part<Container>& part, const Readers::Reader& reader, std::span<const std::string_view> keys,
+                  std::size_t first, std::vector<Found>& found) const;
+  template <class Container, class Ahead, class F>
+  void multi_find_in(const Part<Container>& part, Space space, std::span<const std::string_view> keys, Ahead& ahead,
+                     F& visit) const;
   template <class Container, class F>
   std::size_t scan_in(const Part<Container>& part, Space space, const Range& range, F& visit) const;
   template <class Container>
@@ -459,14 +480,38 @@ void VersionedIndex<Records, Meta>::fill(const Part<Container>& part, const Read
   }
 }
 
+// Adds what the reader sees of `keys`, the first of which is number `first`.
 template <class Records, class Meta>
-template <class Container, class F>
+template <class Container>
+void VersionedIndex<Records, Meta>::find_group(const Part<Container>& part, const Readers::Reader& reader,
+                                               std::span<const std::string_view> keys, std::size_t first,
+                                               std::vector<Found>& found) const {
+  if constexpr (FindsMany<Container>) {
+    if (part.older.empty()) {
+      std::array<std::optional<Place>, kEntriesPerHold> places;
+      part.container.find_many(keys, std::span(places).first(keys.size()));
+      for (std::size_t i = 0; i < keys.size(); ++i) {
+        if (places[i] && reader.keys().contains(keys[i])) found.push_back({first + i, *places[i]});
+      }
+      return;
+    }
+  }
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    std::optional<Place> place = as_of(part, reader.sequence(), reader.keys(), keys[i]);
+    if (place) found.push_back({first + i, std::move(*place)});
+  }
+}
+
+template <class Records, class Meta>
+template <class Container, class Ahead, class F>
 void VersionedIndex<Records, Meta>::multi_find_in(const Part<Container>& part, Space space,
-                                                  std::span<const std::string_view> keys, F& visit) const {
+                                                  std::span<const std::string_view> keys, Ahead& ahead,
+                                                  F& visit) const {
+  constexpr std::size_t kVisitsAhead = 8;
   if (keys.empty()) return;
   const auto [low, high] = std::minmax_element(keys.begin(), keys.end());
   std::optional<Readers::Reader> reader;
-  std::vector<std::pair<std::size_t, Place>> found;
+  std::vector<Found> found;
   bool more = true;
   for (std::size_t next = 0; more && next < keys.size();) {
     found.clear();
@@ -475,12 +520,15 @@ void VersionedIndex<Records, Meta>::multi_find_in(const Part<Container>& part, S
       if (!reader) {
         reader.emplace(readers_, published_, space, visible(part, {std::string(*low), std::string(*high)}));
       }
-      for (const std::size_t end = std::min(keys.size(), next + kEntriesPerHold); next < end; ++next) {
-        std::optional<Place> place = as_of(part, reader->sequence(), reader->keys(), keys[next]);
-        if (place) found.emplace_back(next, std::move(*place));
-      }
+      const auto group = keys.subspan(next, std::min(kEntriesPerHold, keys.size() - next));
+      find_group(part, *reader, group, next, found);
+      next += group.size();
     }
-    for (auto at = found.begin(); more && at != found.end(); ++at) more = visit(at->first, at->second);
+    for (std::size_t i = 0; i < std::min(kVisitsAhead, found.size()); ++i) ahead(found[i].place);
+    for (std::size_t i = 0; more && i < found.size(); ++i) {
+      if (i + kVisitsAhead < found.size()) ahead(found[i + kVisitsAhead].place);
+      more = visit(found[i].index, found[i].place);
+    }
   }
   reader.reset();
   forget_if_last();

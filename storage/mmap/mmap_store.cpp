@@ -349,7 +349,8 @@ Result<bool> MmapStore::get(Space space, std::string_view key, ValueVisitor visi
 Result<std::size_t> MmapStore::multi_get(std::span<const std::string_view> keys, IndexedValueVisitor visit) const {
   std::optional<RecordPlace> bad;
   std::size_t found = 0;
-  index_.multi_find(Space::records, keys, [&](std::size_t index, RecordPlace place) {
+  const auto ahead = [this](RecordPlace place) { view_.prefetch(place); };
+  index_.multi_find(Space::records, keys, ahead, [&](std::size_t index, RecordPlace place) {
     const auto record = view_.record(place);
     if (!record) {
       bad = place;

@@ -45,6 +45,22 @@ std::optional<RecordPlace> RecordIndex::find(std::string_view key) const {
   return word ? std::optional(RecordPlace::from_word(*word)) : std::nullopt;
 }
 
+void RecordIndex::find_many(std::span<const std::string_view> keys,
+                            std::span<std::optional<RecordPlace>> places) const {
+  constexpr std::size_t kAtOnce = 64;
+  std::array<std::optional<std::uint64_t>, kAtOnce> words;
+  for (std::size_t at = 0; at < keys.size(); at += kAtOnce) {
+    const auto some = keys.subspan(at, std::min(kAtOnce, keys.size() - at));
+    tree_.find_many(some, std::span(words).first(some.size()));
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      auto& place = places[at + i];
+      place = words[i] ? std::optional(RecordPlace::from_word(*words[i])) : std::nullopt;
+      if (place || runs_.empty()) continue;
+      if (const auto number = number_of(some[i])) place = runs_.find(*number);
+    }
+  }
+}
+
 std::optional<RecordPlace> RecordIndex::put(std::string_view key, RecordPlace place) {
   std::optional<RecordPlace> before;
   if (const auto number = number_of(key); number && !runs_.empty()) before = runs_.strike_out(*number);

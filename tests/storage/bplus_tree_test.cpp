@@ -63,6 +63,17 @@ struct Fixture {
     }
     REQUIRE(backwards == model.rend());
   }
+  /// Looks these and keys that are there up, `count` in all, together and one by one.
+  void check_many(std::vector<std::string> wanted, std::size_t count) {
+    for (const auto& [key, value] : model) {
+      if (wanted.size() >= count) break;
+      wanted.push_back(key);
+    }
+    const std::vector<std::string_view> views(wanted.begin(), wanted.end());
+    std::vector<std::optional<std::uint64_t>> values(views.size(), 0);
+    tree.find_many(views, values);
+    for (std::size_t i = 0; i < views.size(); ++i) REQUIRE(values[i] == tree.find(views[i]));
+  }
   void check_bounds(const std::string& key) {
     BplusTree::KeyBuffer buffer;
     const auto at = model.lower_bound(key);
@@ -103,6 +114,7 @@ void random_operations(MakeKey make_key) {
       const std::string key = make_key(random);
       random() % 8 < erased_of_8 ? f.erase(key) : f.put(key);
       if (i % 8 == 0) f.check_bounds(make_key(random));
+      if (i % 64 == 0) f.check_many({make_key(random), make_key(random), make_key(random)}, random() % 40);
     }
     f.check();
   }
