@@ -57,7 +57,8 @@ Picture& picture_named(std::vector<Picture>& pictures, const std::string& suite,
 void add_bars(const Results& results, std::vector<Picture>& pictures) {
   for (const Row& row : results.rows) {
     if (!is_main_figure(row) || has_line(results, row)) continue;
-    const std::string unit = row.unit == "1/s" ? "a second" : row.unit + " " + row.metric.substr(3);
+    std::string unit = row.unit == "1/s" ? "a second" : row.unit + " " + row.metric.substr(3);
+    std::replace(unit.begin(), unit.end(), '_', ' ');
     const auto [least, most] = std::minmax_element(row.values.begin(), row.values.end());
     picture_named(pictures, row.subject.suite, title_of(row), unit)
         .bars.push_back({label_of(row), median(row.values), *least, *most});

@@ -24,16 +24,8 @@ class Counted {
   explicit Counted(Handled& handled) noexcept : handled_(&handled) {}
   Counted(const Counted& other) noexcept : handled_(other.handled_) { ++handled_->copies; }
   Counted(Counted&& other) noexcept : handled_(other.handled_) { ++handled_->moves; }
-  Counted& operator=(const Counted& other) noexcept {
-    handled_ = other.handled_;
-    ++handled_->copies;
-    return *this;
-  }
-  Counted& operator=(Counted&& other) noexcept {
-    handled_ = other.handled_;
-    ++handled_->moves;
-    return *this;
-  }
+  Counted& operator=(const Counted&) = delete;
+  Counted& operator=(Counted&&) = delete;
   ~Counted() = default;
 
  private:

@@ -189,7 +189,7 @@ Result<void> run_around_limit(Bench& bench, std::uint64_t pages) {
   const std::uint64_t reads = std::min(kRandomReads, pages);
   std::array<Series, 3> lines;
   for (const double times : kTimesOfLimit) {
-    const auto file_pages = static_cast<std::uint64_t>(static_cast<double>(limit_bytes / kPageBytes) * times);
+    const auto file_pages = static_cast<std::uint64_t>(static_cast<double>(limit_bytes) * times / kPageBytes);
     auto rows = read_one_size(bench, *limit, file_pages, reads);
     KV_TRY(rows);
     for (std::size_t i = 0; i < rows->size(); ++i) {

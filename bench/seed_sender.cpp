@@ -25,7 +25,7 @@ struct SenderRow {
     for (const IngestMeasurement& run : runs) all.push_back(static_cast<double>(figure(run)));
     return all;
   }
-  [[nodiscard]] double sends() const { return static_cast<double>(what.messages / what.batch); }
+  [[nodiscard]] double sends() const { return static_cast<double>(what.messages) / static_cast<double>(what.batch); }
 };
 
 Result<void> run_once(const Bench& bench, SenderRow& row) {
@@ -87,8 +87,8 @@ Result<void> run_seed_sender(Bench& bench) {
   KV_TRY(null_store);
   std::vector<SenderRow> rows;
   for (const IngestKind kind : {IngestKind::discard, IngestKind::store}) {
-    for (const std::uint64_t interval_us : {0, 1}) {
-      for (const std::uint64_t batch : {1, 256}) {
+    for (const std::uint64_t interval_us : {0U, 1U}) {
+      for (const std::uint64_t batch : {1U, 256U}) {
         IngestCase what{.kind = kind, .store = null_store->front(), .durability = "memory", .batch = batch};
         what.messages = batch * bench.sizes({kUsualSends}).front();
         Settings settings = bench.settings;

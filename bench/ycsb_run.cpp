@@ -71,7 +71,7 @@ class YcsbStore final : public YcsbTarget {
   Result<void> load_end() override {
     KV_TRY(write_load());
     KV_TRY(store_->sync());
-    const auto compacted = store_->compact();
+    auto compacted = store_->compact();
     if (!compacted && compacted.error().code != Code::unsupported) return compacted;
     return {};
   }
@@ -94,7 +94,7 @@ class YcsbStore final : public YcsbTarget {
  private:
   Result<void> write_load() {
     batch_.number(1);
-    const auto written = store_->write(batch_, level_);
+    auto written = store_->write(batch_, level_);
     batch_.clear();
     return written;
   }

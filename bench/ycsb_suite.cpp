@@ -62,7 +62,7 @@ class YcsbSuite {
       : bench_(bench), records_(std::max<std::uint64_t>(bench.sizes({kUsualYcsbRecords}).front(), 2 * kYcsbScanMax)) {}
 
   Result<void> operator()() {
-    const auto done = run();
+    auto done = run();
     // Also behind a failure: a server must not keep our records.
     for (const YcsbContender& one : contenders_) {
       if (const auto closed = one.runner->close(); !closed && done) return fail(closed.error(), "close {}", one.name);
