@@ -11,7 +11,7 @@ std::string words_of(const std::vector<std::string>& words) {
 }
 
 /// Everything of `text` in single quotes, for either shell.
-std::string quoted(std::string_view text) {
+std::string shell_word(std::string_view text) {
   std::string quotes = "'";
   for (const char c : text) {
     if (c == '\'')
@@ -27,7 +27,7 @@ std::string quoted(std::string_view text) {
 std::string bash_action(const Option& option) {
   switch (value_kind(option)) {
     case ValueKind::words:
-      return fmt::format("offer -W {}", quoted(words_of(option.words)));
+      return fmt::format("offer -W {}", shell_word(words_of(option.words)));
     case ValueKind::files:
       return "offer -f";
     case ValueKind::folders:
@@ -40,7 +40,7 @@ std::string bash_action(const Option& option) {
 
 /// The options of `command` by what may follow them, then their names.
 std::string bash_case(const Command& command, const std::string& otherwise) {
-  std::string text = fmt::format("    {})\n      case $before in\n", quoted(command.name()));
+  std::string text = fmt::format("    {})\n      case $before in\n", shell_word(command.name()));
   std::string names;
   std::string action = otherwise;
   for (const Option& option : command.options()) {
@@ -60,7 +60,7 @@ std::string bash_case(const Command& command, const std::string& otherwise) {
       text += fmt::format("        {}) {}; return ;;\n", pattern, bash_action(option));
   }
   text += "      esac\n      case $word in\n";
-  text += fmt::format("        -*) offer -W {} ;;\n        *) {} ;;\n      esac ;;\n", quoted(names), action);
+  text += fmt::format("        -*) offer -W {} ;;\n        *) {} ;;\n      esac ;;\n", shell_word(names), action);
   return text;
 }
 
@@ -92,15 +92,15 @@ std::string zsh_action(const Option& option) {
 std::string zsh_spec(const Option& option) {
   const bool repeats = option.kind == Option::Kind::list;
   const std::string value = escaped(option.placeholder, ":") + ":" + zsh_action(option);
-  if (option.positional) return quoted((repeats ? "*:" : option.required ? ":" : "::") + value);
+  if (option.positional) return shell_word((repeats ? "*:" : option.required ? ":" : "::") + value);
   const std::string explanation = "[" + escaped(option.help, "[]\\") + "]";
   const bool flag = option.kind == Option::Kind::flag;
   const std::string rest = explanation + (flag ? "" : (option.alone ? "::" : ":") + value);
   const std::string name = "--" + option.name + (flag ? "" : "=");
-  if (option.letter == 0) return quoted((repeats ? "*" : "") + name + rest);
+  if (option.letter == 0) return shell_word((repeats ? "*" : "") + name + rest);
   const std::string letter = std::string("-") + option.letter;
-  return quoted("(" + letter + " --" + option.name + ")") + "{" + letter + (flag ? "" : "+") + "," + name + "}" +
-         quoted(rest);
+  return shell_word("(" + letter + " --" + option.name + ")") + "{" + letter + (flag ? "" : "+") + "," + name + "}" +
+         shell_word(rest);
 }
 
 /// The call of _arguments for `command`, its lines indented by `indent`.
@@ -133,7 +133,7 @@ std::string bash_completion(const Reference& reference) {
         fmt::join(names, " | "));
   }
   text += "  case $command in\n";
-  const std::string words = names.empty() ? "COMPREPLY=()" : fmt::format("offer -W {}", quoted(words_of(names)));
+  const std::string words = names.empty() ? "COMPREPLY=()" : fmt::format("offer -W {}", shell_word(words_of(names)));
   text += bash_case(reference.root, words);
   for (const Command& command : reference.commands) text += bash_case(command, "COMPREPLY=()");
   return text + fmt::format("  esac\n}}\ncomplete -F _{0} {0}\n", program);
@@ -149,7 +149,7 @@ std::string zsh_completion(const Reference& reference) {
     text += zsh_arguments(reference.root, "  ", " \\\n    '1:command:->command' \\\n    '*::argument:->argument'");
     text += "\n  case $state in\n    command)\n      local -a commands\n      commands=(\n";
     for (const Command& command : reference.commands)
-      text += "        " + quoted(command.name() + ":" + command.help()) + "\n";
+      text += "        " + shell_word(command.name() + ":" + command.help()) + "\n";
     text +=
         "      )\n      _describe -t commands command commands && ret=0 ;;\n    argument)\n      case $line[1] in\n";
     for (const Command& command : reference.commands)

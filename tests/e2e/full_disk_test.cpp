@@ -70,7 +70,7 @@ void take_all_blocks(const Tmpfs& disk) {
 /// What the page says, with its headers.
 std::string answer_of(const Service& service, const std::string& path) {
   TcpClient peer = service.connect("http");
-  peer.send_all("GET " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  peer.send_all("GET " + path + " HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n");
   return peer.read_to_end();
 }
 
