@@ -65,9 +65,7 @@ class World {
   std::uint64_t next_line() const {
     std::string text;
     REQUIRE(eventually([&] {  // While a group is being written for long, nothing is said of the sources.
-      TcpClient peer = service_->connect("http");
-      peer.send_all("GET /status HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-      text = peer.read_to_end();
+      text = service_->http_answer("/status");
       return text.find("\"sources\":{") != std::string::npos;
     }));
     const std::string name = "\"fought-for\":{\"next\":";

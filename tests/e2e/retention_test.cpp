@@ -18,9 +18,7 @@ Json audit(const std::filesystem::path& dir) {
 }
 
 std::uint64_t expired(const Service& service) {
-  TcpClient peer = service.connect("http");
-  peer.send_all("GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-  const std::string text = peer.read_to_end();
+  const std::string text = service.http_answer("/metrics");
   const std::string name = "\nkvingest_records_expired_total ";
   const std::size_t at = text.find(name);
   REQUIRE(at != std::string::npos);

@@ -13,9 +13,7 @@ using namespace std::chrono_literals;
 
 /// What the page says, behind its headers.
 std::string page(const Service& service, const std::string& path) {
-  TcpClient peer = service.connect("http");
-  peer.send_all("GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-  const std::string all = peer.read_to_end();
+  const std::string all = service.http_answer(path);
   const std::size_t end = all.find("\r\n\r\n");
   REQUIRE(end != std::string::npos);
   return all.substr(end + 4);

@@ -119,6 +119,12 @@ std::map<std::string, std::string> wait_for_ports(Process& process, const std::f
   return ports;
 }
 
+std::string Service::http_answer(std::string_view path) const {
+  TcpClient peer = connect("http");
+  peer.send_all(fmt::format("GET {} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", path, address("http")));
+  return peer.read_to_end();
+}
+
 std::optional<Answer> Service::try_sync(std::string_view data, std::string_view tag) const {
   TcpClient peer = connect();
   // Who is turned away may be so before all is sent; the answer says it.

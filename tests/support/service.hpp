@@ -63,6 +63,9 @@ class Service {
   /// As try_sync(), but a missing answer is thrown.
   [[nodiscard]] Answer sync(std::string_view data, std::string_view tag = "t") const;
 
+  /// What its --http page answers to a GET, with the headers.
+  [[nodiscard]] std::string http_answer(std::string_view path) const;
+
   /// Ends it by `signal` and returns its ledger; throws when it does not exit with 0.
   Json stop(int signal = SIGTERM);
   void kill() { process_.kill(); }
