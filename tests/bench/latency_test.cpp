@@ -95,7 +95,7 @@ TEST_CASE("what is shorter than a microsecond is timed together with others, and
 }
 
 TEST_CASE("ranks are drawn with the probabilities of the zipfian distribution") {
-  for (const std::uint64_t ranks : {1, 2, 10, 1'000}) {
+  for (const std::uint64_t ranks : {1U, 2U, 10U, 1'000U}) {
     CAPTURE(ranks);
     const Zipf zipf(ranks);
     std::mt19937_64 random(7);
@@ -119,7 +119,7 @@ TEST_CASE("ranks are drawn with the probabilities of the zipfian distribution") 
 }
 
 TEST_CASE("shuffled ranks are a permutation for any number of them") {
-  for (const std::uint64_t count : {1, 2, 3, 7, 64, 65, 1'000, 4'097}) {
+  for (const std::uint64_t count : {1U, 2U, 3U, 7U, 64U, 65U, 1'000U, 4'097U}) {
     const ShuffledRanks shuffled(count);
     std::set<std::uint64_t> seen;
     for (std::uint64_t rank = 0; rank < count; ++rank) {

@@ -42,7 +42,7 @@ TEST_CASE("each way of receiving gets all that was sent, and the one that counts
 TEST_CASE("streams of values of any length arrive as they were sent") {
   const ValueAt value_at = [](std::uint64_t i) { return static_cast<std::uint32_t>(i * i); };
   for (const codec::Form form : {codec::Form::leb128, codec::Form::stop_bit, codec::Form::fixed}) {
-    for (const std::uint64_t count : {1, 65'536, 65'537, 200'000}) {
+    for (const std::uint64_t count : {1U, 65'536U, 65'537U, 200'000U}) {
       CAPTURE(count);
       const auto streamed = stream_values(form, value_at, count, anywhere());
       if (!streamed) FAIL(streamed.error().text);

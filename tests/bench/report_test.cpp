@@ -52,7 +52,7 @@ Results many_results() {
   results.machine.cpu = "a <processor> & \"more\"";
   results.tables = "a table\n";
   for (const char* way : {"leb128 simd", "protobuf"}) {
-    for (const std::uint64_t values : {1'000, 1'000'000}) {
+    for (const std::uint64_t values : {1'000U, 1'000'000U}) {
       Subject subject{.suite = "codec", .workload = "decode 0..127", .params = {{"values", values}}};
       subject.variant = way;
       results.add(subject, "ns_per_value", "ns", {0.5, 0.6, 0.55});
@@ -271,7 +271,7 @@ Pixels read_png(const std::string& png) {
     return static_cast<int>(static_cast<unsigned char>(pixels.bytes[(y - up) * line + x - back]));
   };
   for (std::size_t y = 0; y < height; ++y) {
-    const int filter = raw[y * (line + 1)];
+    const int filter = static_cast<unsigned char>(raw[y * (line + 1)]);
     for (std::size_t x = 0; x < line; ++x) {
       const int added = static_cast<unsigned char>(raw[y * (line + 1) + 1 + x]);
       const std::size_t back = pixels.channels;
