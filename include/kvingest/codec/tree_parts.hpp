@@ -8,12 +8,8 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
-#include <tuple>
-#include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "kvingest/codec/byte_buffer.hpp"
@@ -50,71 +46,6 @@ void walk_tree(const View& tree, Sink& sink) {
 
 namespace tree_parts {
 
-/// The handles that a walk has to come back to, in local variables: the bytes that a sink stores might be anybody's, so
-/// what is known by its address would be loaded again after each.
-template <class Handle>
-class Waiting {
- public:
-  [[gnu::always_inline]] void push(Handle handle) {
-    if (top_ == end_) [[unlikely]]
-      *this = grown(std::move(room_), static_cast<std::size_t>(top_ - room_.get()));
-    *top_++ = handle;
-  }
-  [[gnu::always_inline]] bool pop(Handle& handle) noexcept {
-    if (top_ == room_.get()) return false;
-    handle = *--top_;
-    return true;
-  }
-
- private:
-  [[gnu::noinline]] static Waiting grown(std::unique_ptr<Handle[]> room, std::size_t size) {
-    constexpr std::size_t kFirst = 256;
-    const std::size_t capacity = std::max(2 * size, kFirst);
-    Waiting larger;
-    larger.room_ = std::make_unique<Handle[]>(capacity);
-    std::copy(room.get(), room.get() + size, larger.room_.get());
-    larger.top_ = larger.room_.get() + size;
-    larger.end_ = larger.room_.get() + capacity;
-    return larger;
-  }
-
-  std::unique_ptr<Handle[]> room_;
-  Handle* top_ = nullptr;
-  Handle* end_ = nullptr;
-};
-
-/// A walk that can be taken up by another sink where the one before it stopped, behind the node that it was given last.
-template <class View>
-class Walk {
- public:
-  explicit Walk(const View& tree) : tree_(tree), at_(tree.root()) {}
-
-  /// As walk_tree(); true when the tree is at its end.
-  template <class Sink>
-  [[gnu::always_inline]] bool run(Sink& sink) {
-    auto waiting = std::move(waiting_);
-    auto at = at_;
-    for (;;) {
-      if (!View::is_null(at)) {
-        const bool goes_on = sink.node(tree_.value(at));
-        waiting.push(tree_.right(at));
-        at = tree_.left(at);
-        if (goes_on) continue;
-        waiting_ = std::move(waiting);
-        at_ = at;
-        return false;
-      }
-      sink.none();
-      if (!waiting.pop(at)) return true;
-    }
-  }
-
- private:
-  const View& tree_;
-  Waiting<typename View::Handle> waiting_;
-  typename View::Handle at_;
-};
-
 /// The values of a tree in the order of its nodes: each one once, with an index for each node, as long as that pays.
 ///
 /// It is judged when there are 1,024 nodes, at each doubling from there, and at the end: the dictionary is given up
@@ -146,18 +77,6 @@ class ValueWriter {
   /// The index of each node's value, when there is a dictionary.
   [[nodiscard]] const std::vector<std::uint32_t>& indices() const noexcept { return indices_; }
 
-  /// Room for further values behind those that there are, when there is no dictionary; took() says how many it got.
-  [[nodiscard]] std::pair<char*, char*> more_room() {
-    const std::size_t used = values_ * Trait::kBytes;
-    const std::size_t wanted = used + kRoomValues * Trait::kBytes;
-    if (bytes_.size() < wanted) static_cast<void>(bytes_.extend(wanted - bytes_.size()));
-    return {bytes_.data() + used, bytes_.data() + wanted};
-  }
-  void took(const char* to) noexcept {
-    nodes_ += static_cast<std::uint64_t>(to - bytes_.data()) / Trait::kBytes - values_;
-    values_ = static_cast<std::uint64_t>(to - bytes_.data()) / Trait::kBytes;
-  }
-
   /// false: `form` cannot say how long they are. It has 32 bits for that.
   [[nodiscard]] bool fit(TreeForm form) const noexcept {
     return Trait::kBytes != 0 ||
@@ -166,7 +85,7 @@ class ValueWriter {
   /// Appends the array of values, as `form` has it.
   void put_values(std::string& out, TreeForm form) const {
     if constexpr (Trait::kBytes != 0) {
-      out.append(bytes_.view().substr(0, values_ * Trait::kBytes));
+      out.append(bytes_.view());
     } else if (form == TreeForm::in_place) {
       put_ends(out);
       out.append(bytes_.view());
@@ -183,7 +102,6 @@ class ValueWriter {
  private:
   static constexpr std::size_t kLengthMax = ~std::uint32_t{0};
   static constexpr std::uint64_t kFirstJudged = 1024;
-  static constexpr std::size_t kRoomValues = 8192;
   static constexpr std::uint64_t kMixer = 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio: spreads what is in a row.
 
   void append(const V& value) {
@@ -289,31 +207,11 @@ class BitStructure {
     word_ = 0;
     bits_ = 0;
   }
-  /// The bits that do not fill a word yet.
-  struct Bits {
-    std::uint64_t word = 0;
-    unsigned count = 0;
-  };
-  [[nodiscard]] Bits bits() const noexcept { return {word_, bits_}; }
-  /// Room for further words, behind those that go up to `filled` or, where that is null, behind all.
-  [[nodiscard]] std::pair<char*, char*> more_room(const char* filled) {
-    const std::size_t used = filled == nullptr ? bytes_.size() : static_cast<std::size_t>(filled - bytes_.data());
-    const std::size_t wanted = used + kRoomBytes;
-    if (bytes_.size() < wanted) static_cast<void>(bytes_.extend(wanted - bytes_.size()));
-    return {bytes_.data() + used, bytes_.data() + wanted};
-  }
-  /// The last word ends at `filled`; null: no room was taken.
-  void end_with(const char* filled, Bits bits) noexcept {
-    if (filled != nullptr) surplus_ = bytes_.size() - static_cast<std::size_t>(filled - bytes_.data());
-    word_ = bits.word;
-    bits_ = bits.count;
-  }
-
   template <class Values>
   void put(std::string& out, const Values& values) const {
     char last[sizeof word_];
     put_fixed(last, word_);
-    out.append(bytes_.view().substr(0, bytes_.size() - surplus_)).append(last, (bits_ + 7) / 8);
+    out.append(bytes_.view()).append(last, (bits_ + 7) / 8);
     if (!values.has_dictionary()) return;
     const std::vector<std::uint32_t>& indices = values.indices();
     ByteBuffer room;
@@ -322,10 +220,7 @@ class BitStructure {
   }
 
  private:
-  static constexpr std::size_t kRoomBytes = 8192;
-
   ByteBuffer bytes_;
-  std::size_t surplus_ = 0;  ///< Room at its end that was not filled.
   std::uint64_t word_ = 0;
   unsigned bits_ = 0;
 };
@@ -408,85 +303,15 @@ struct Writer {
     if (values.nodes() == kTreeNodesMax) return has_too_many = true, false;
     structure.node();
     values.add(value);
-    return !kHasPlainForm || values.has_dictionary();
-  }
-  void none() { structure.none(); }
-
-  /// Trees whose values all differ, which most are, have a faster way from where that is known.
-  static constexpr bool kHasPlainForm = TreeValue<V>::kBytes != 0 && std::is_same_v<Structure, BitStructure>;
-};
-
-/// The compact form without a dictionary, in local variables; see Waiting.
-template <class V>
-class PlainSink {
- public:
-  using Trait = TreeValue<V>;
-
-  PlainSink(BitStructure& structure, ValueWriter<V>& values)
-      : structure_(structure), values_(values), bits_(structure.bits()) {}
-
-  [[gnu::always_inline]] bool node(const V& value) {
-    if (at_ == end_) [[unlikely]] {
-      if (at_ != nullptr) values_.took(at_);
-      if (values_.nodes() >= kTreeNodesMax) return has_too_many_ = true, false;
-      std::tie(at_, end_) = room_of(values_);
-    }
-    Trait::put(at_, value);
-    at_ += Trait::kBytes;
-    bits_.word |= std::uint64_t{1} << bits_.count;
-    none();
     return true;
   }
-  [[gnu::always_inline]] void none() {
-    if (++bits_.count < 64) return;
-    if (word_at_ == word_end_) [[unlikely]]
-      std::tie(word_at_, word_end_) = words_of(structure_, word_at_);
-    put_fixed(word_at_, bits_.word);
-    word_at_ += sizeof bits_.word;
-    bits_ = {};
-  }
-  /// Gives back what it kept.
-  [[gnu::always_inline]] void finish() {
-    if (at_ != nullptr) values_.took(at_);
-    structure_.end_with(word_at_, bits_);
-  }
-  [[nodiscard]] bool has_too_many() const noexcept { return has_too_many_; }
-
- private:
-  [[gnu::noinline]] static std::pair<char*, char*> room_of(ValueWriter<V>& values) { return values.more_room(); }
-
-  [[gnu::noinline]] static std::pair<char*, char*> words_of(BitStructure& structure, const char* filled) {
-    return structure.more_room(filled);
-  }
-
-  BitStructure& structure_;
-  ValueWriter<V>& values_;
-  BitStructure::Bits bits_;
-  char* at_ = nullptr;
-  char* end_ = nullptr;
-  char* word_at_ = nullptr;
-  char* word_end_ = nullptr;
-  bool has_too_many_ = false;
+  void none() { structure.none(); }
 };
-
-/// Passes the whole tree to the writer.
-template <class V, class Structure, class View>
-void walk_and_write(const View& tree, Writer<V, Structure>& writer) {
-  Walk<View> walk(tree);
-  const bool at_end = walk.run(writer);
-  if constexpr (Writer<V, Structure>::kHasPlainForm) {
-    if (at_end || writer.has_too_many) return;
-    PlainSink<V> sink(writer.structure, writer.values);
-    static_cast<void>(walk.run(sink));
-    sink.finish();
-    writer.has_too_many = sink.has_too_many();
-  }
-}
 
 template <class V, class Structure, class View>
 Result<std::string> write(const View& tree) {
   Writer<V, Structure> writer;
-  walk_and_write(tree, writer);
+  walk_tree(tree, writer);
   if (writer.has_too_many) return fail(Code::too_large, "a tree of more than {} nodes, or a cycle", kTreeNodesMax);
   if (!writer.values.fit(Structure::kForm)) return fail(Code::too_large, "a tree with more than 4 GiB of values");
   writer.values.judge();
